@@ -1,0 +1,1 @@
+// The list of pointwise functors: filled in by the headers of this folder.
