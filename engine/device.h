@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace halftone {
+
+enum class DeviceType : std::int8_t { kCPU = 0, kCUDA = 1 };
+
+inline constexpr int kDeviceTypes = 2;
+inline constexpr DeviceType kCPU = DeviceType::kCPU;
+inline constexpr DeviceType kCUDA = DeviceType::kCUDA;
+
+/// Where a tensor lives: a kind of device and, for CUDA, its number (-1 means the current one).
+class Device {
+ public:
+  Device(DeviceType type, std::int8_t index = -1) : type_(type), index_(index) {}
+
+  /// From "cpu", "cuda" or "cuda:1". Throws Error otherwise.
+  Device(const std::string& text);
+  Device(const char* text) : Device(std::string(text)) {}
+
+  DeviceType type() const { return type_; }
+  std::int8_t index() const { return index_; }
+  bool has_index() const { return index_ >= 0; }
+  bool is_cpu() const { return type_ == kCPU; }
+  bool is_cuda() const { return type_ == kCUDA; }
+
+  /// "cpu", "cuda" or "cuda:1".
+  std::string str() const;
+
+  friend bool operator==(const Device&, const Device&) = default;
+
+ private:
+  DeviceType type_;
+  std::int8_t index_;
+};
+
+}  // namespace halftone

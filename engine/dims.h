@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "halftone/engine/error.h"
+
+namespace halftone {
+
+/// Largest number of dimensions a tensor may have.
+inline constexpr int kMaxDims = 8;
+
+/// Up to eight sizes, strides or dimension numbers, held in place (no heap path). More throws Error.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<std::int64_t> values) { assign(values.begin(), values.size()); }
+  Dims(const std::int64_t* values, std::size_t count) { assign(values, count); }
+  Dims(std::size_t count, std::int64_t value) {
+    check_count(count);
+    count_ = static_cast<std::uint8_t>(count);
+    std::fill_n(values_.begin(), count, value);
+  }
+
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  const std::int64_t* data() const { return values_.data(); }
+  const std::int64_t* begin() const { return values_.data(); }
+  const std::int64_t* end() const { return values_.data() + count_; }
+  std::int64_t* begin() { return values_.data(); }
+  std::int64_t* end() { return values_.data() + count_; }
+  std::int64_t operator[](std::size_t i) const { return values_[i]; }
+  std::int64_t& operator[](std::size_t i) { return values_[i]; }
+  std::int64_t back() const { return values_[count_ - 1u]; }
+  std::int64_t& back() { return values_[count_ - 1u]; }
+
+  void push_back(std::int64_t value) {
+    check_count(count_ + 1u);
+    values_[count_++] = value;
+  }
+  void insert(std::size_t position, std::int64_t value) {
+    push_back(value);
+    std::rotate(begin() + position, end() - 1, end());
+  }
+  void erase(std::size_t position) {
+    std::copy(begin() + position + 1, end(), begin() + position);
+    --count_;
+  }
+
+  friend bool operator==(const Dims& a, const Dims& b) {
+    return a.count_ == b.count_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  static void check_count(std::size_t count) {
+    if (count > kMaxDims) fail("shape", "a tensor has at most ", kMaxDims, " dimensions, got ", count);
+  }
+  void assign(const std::int64_t* values, std::size_t count) {
+    check_count(count);
+    count_ = static_cast<std::uint8_t>(count);
+    std::copy_n(values, count, values_.begin());
+  }
+
+  std::array<std::int64_t, kMaxDims> values_{};
+  std::uint8_t count_ = 0;
+};
+
+/// A non-owning list of sizes, strides or dimensions: what functions take. Converts from `{2, 3}`, one number,
+/// std::vector, std::array and Dims. Like every view it must not outlive what it was made from.
+class IntArrayRef {
+ public:
+  IntArrayRef() = default;
+  IntArrayRef(const std::int64_t& one) : data_(&one), size_(1) {}
+  IntArrayRef(std::initializer_list<std::int64_t> values) : IntArrayRef(values.begin(), values.size()) {}
+  IntArrayRef(const std::vector<std::int64_t>& values) : data_(values.data()), size_(values.size()) {}
+  IntArrayRef(const Dims& values) : data_(values.data()), size_(values.size()) {}
+  template <std::size_t N>
+  IntArrayRef(const std::array<std::int64_t, N>& values) : data_(values.data()), size_(N) {}
+  IntArrayRef(const std::int64_t* data, std::size_t size) : data_(data), size_(size) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const std::int64_t* data() const { return data_; }
+  const std::int64_t* begin() const { return data_; }
+  const std::int64_t* end() const { return data_ + size_; }
+  std::int64_t operator[](std::size_t i) const { return data_[i]; }
+  std::int64_t front() const { return data_[0]; }
+  std::int64_t back() const { return data_[size_ - 1]; }
+  std::vector<std::int64_t> vec() const { return {begin(), end()}; }
+  Dims dims() const { return {data_, size_}; }
+
+  friend bool operator==(IntArrayRef a, IntArrayRef b) {
+    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  const std::int64_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Product of the sizes; 1 for no dimensions. Throws Error on a negative size or when the product overflows.
+std::int64_t count_elements(IntArrayRef sizes);
+
+/// Row-major strides, in elements.
+Dims contiguous_strides(IntArrayRef sizes);
+
+/// True when the elements lie in row-major order without gaps (dimensions of size 1 do not matter).
+bool strides_are_contiguous(IntArrayRef sizes, IntArrayRef strides);
+
+/// Turns a dimension counted from either end into 0 .. rank-1. A 0-d tensor accepts 0 and -1.
+/// Throws Error naming `op` and the valid range.
+std::int64_t wrap_dim(std::string_view op, std::int64_t dim, std::int64_t rank);
+
+/// The shape two operands broadcast to (NumPy's rules). Throws Error naming `op` and both shapes.
+Dims broadcast_shapes(std::string_view op, IntArrayRef a, IntArrayRef b);
+
+}  // namespace halftone

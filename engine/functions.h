@@ -1,0 +1,421 @@
+#pragma once
+
+// The public operators, one prototype each; Tensor's methods call them. Each is declared once in `ops/<family>.cpp`,
+// where its precision policy, shape rule, kernel, gradient and samples stand together. Names, argument order and
+// semantics are libtorch's. All of them throw Error on shapes, dtypes or devices they do not accept.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "halftone/engine/dims.h"
+#include "halftone/engine/generator.h"
+#include "halftone/engine/scalar.h"
+#include "halftone/engine/tensor_options.h"
+
+namespace halftone {
+
+class Tensor;
+class TensorList;
+using OptionalDtype = std::optional<ScalarType>;
+
+/// How a loss is reduced over its elements (at::Reduction's names).
+namespace Reduction {
+enum Reduction : std::int8_t { None, Mean, Sum };
+}
+
+// --- Factories (ops/factories.cpp) -----------------------------------------------------------------------------
+Tensor empty(IntArrayRef size, const TensorOptions& options = {});
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
+Tensor zeros(IntArrayRef size, const TensorOptions& options = {});
+Tensor ones(IntArrayRef size, const TensorOptions& options = {});
+/// The dtype defaults to the value's: float for numbers with a fraction, int64 for integers, bool for bool.
+Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& options = {});
+Tensor empty_like(const Tensor& self, const TensorOptions& options = {});
+Tensor zeros_like(const Tensor& self, const TensorOptions& options = {});
+Tensor ones_like(const Tensor& self, const TensorOptions& options = {});
+Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options = {});
+Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
+/// int64 when all three are integers.
+Tensor arange(const Scalar& end, const TensorOptions& options = {});
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {});
+Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t steps = 100, const TensorOptions& options = {});
+Tensor eye(std::int64_t n, const TensorOptions& options = {});
+Tensor eye(std::int64_t n, std::int64_t m, const TensorOptions& options = {});
+/// Uniform on [0, 1).
+Tensor rand(IntArrayRef size, const TensorOptions& options = {});
+Tensor rand(IntArrayRef size, std::optional<Generator> generator, const TensorOptions& options = {});
+/// Standard normal.
+Tensor randn(IntArrayRef size, const TensorOptions& options = {});
+Tensor randn(IntArrayRef size, std::optional<Generator> generator, const TensorOptions& options = {});
+Tensor rand_like(const Tensor& self, const TensorOptions& options = {});
+Tensor randn_like(const Tensor& self, const TensorOptions& options = {});
+/// Integers in [low, high); int64 unless a dtype is named.
+Tensor randint(std::int64_t high, IntArrayRef size, const TensorOptions& options = {});
+Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef size, const TensorOptions& options = {});
+Tensor randperm(std::int64_t n, const TensorOptions& options = {});
+Tensor randperm(std::int64_t n, std::optional<Generator> generator, const TensorOptions& options = {});
+/// A tensor over foreign memory, which must outlive it (or is freed by `deleter`).
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
+
+// --- Conversion and copies (ops/copy.cpp) ----------------------------------------------------------------------
+/// A copy in another dtype: recorded, the gradient is cast back. `self` itself when nothing changes.
+Tensor to_dtype(const Tensor& self, ScalarType dtype);
+Tensor to_device(const Tensor& self, Device device, bool non_blocking = false);
+Tensor clone(const Tensor& self);
+Tensor contiguous(const Tensor& self);
+/// Writes `src`, broadcast and converted, into `self`.
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking = false);
+Tensor& fill_(Tensor& self, const Scalar& value);
+Tensor& fill_(Tensor& self, const Tensor& value);
+Tensor& zero_(Tensor& self);
+
+// --- Arithmetic (ops/arithmetic.cpp): broadcasting, PyTorch's type promotion -----------------------------------
+Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+Tensor mul(const Tensor& self, const Tensor& other);
+Tensor mul(const Tensor& self, const Scalar& other);
+/// True division; integers give floating results. rounding_mode "trunc" or "floor" as in PyTorch.
+Tensor div(const Tensor& self, const Tensor& other);
+Tensor div(const Tensor& self, const Scalar& other);
+Tensor div(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode);
+Tensor floor_divide(const Tensor& self, const Tensor& other);
+Tensor floor_divide(const Tensor& self, const Scalar& other);
+Tensor remainder(const Tensor& self, const Tensor& other);
+Tensor remainder(const Tensor& self, const Scalar& other);
+Tensor fmod(const Tensor& self, const Tensor& other);
+Tensor fmod(const Tensor& self, const Scalar& other);
+Tensor pow(const Tensor& self, const Tensor& exponent);
+Tensor pow(const Tensor& self, const Scalar& exponent);
+Tensor pow(const Scalar& self, const Tensor& exponent);
+Tensor maximum(const Tensor& self, const Tensor& other);
+Tensor minimum(const Tensor& self, const Tensor& other);
+Tensor atan2(const Tensor& self, const Tensor& other);
+Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight);
+Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight);
+Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
+Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
+
+// --- Comparison and logic (ops/comparison.cpp): bool results, no gradient --------------------------------------
+Tensor eq(const Tensor& self, const Tensor& other);
+Tensor eq(const Tensor& self, const Scalar& other);
+Tensor ne(const Tensor& self, const Tensor& other);
+Tensor ne(const Tensor& self, const Scalar& other);
+Tensor lt(const Tensor& self, const Tensor& other);
+Tensor lt(const Tensor& self, const Scalar& other);
+Tensor le(const Tensor& self, const Tensor& other);
+Tensor le(const Tensor& self, const Scalar& other);
+Tensor gt(const Tensor& self, const Tensor& other);
+Tensor gt(const Tensor& self, const Scalar& other);
+Tensor ge(const Tensor& self, const Tensor& other);
+Tensor ge(const Tensor& self, const Scalar& other);
+Tensor logical_and(const Tensor& self, const Tensor& other);
+Tensor logical_or(const Tensor& self, const Tensor& other);
+Tensor logical_xor(const Tensor& self, const Tensor& other);
+Tensor logical_not(const Tensor& self);
+Tensor bitwise_and(const Tensor& self, const Tensor& other);
+Tensor bitwise_or(const Tensor& self, const Tensor& other);
+Tensor bitwise_xor(const Tensor& self, const Tensor& other);
+Tensor bitwise_not(const Tensor& self);
+Tensor isnan(const Tensor& self);
+Tensor isinf(const Tensor& self);
+Tensor isfinite(const Tensor& self);
+bool equal(const Tensor& self, const Tensor& other);
+bool allclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
+              bool equal_nan = false);
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
+               bool equal_nan = false);
+
+// --- Unary math (ops/unary.cpp) --------------------------------------------------------------------------------
+Tensor neg(const Tensor& self);
+Tensor abs(const Tensor& self);
+Tensor sign(const Tensor& self);
+Tensor reciprocal(const Tensor& self);
+Tensor square(const Tensor& self);
+Tensor sqrt(const Tensor& self);
+Tensor rsqrt(const Tensor& self);
+Tensor exp(const Tensor& self);
+Tensor exp2(const Tensor& self);
+Tensor expm1(const Tensor& self);
+Tensor log(const Tensor& self);
+Tensor log2(const Tensor& self);
+Tensor log10(const Tensor& self);
+Tensor log1p(const Tensor& self);
+Tensor sin(const Tensor& self);
+Tensor cos(const Tensor& self);
+Tensor tan(const Tensor& self);
+Tensor asin(const Tensor& self);
+Tensor acos(const Tensor& self);
+Tensor atan(const Tensor& self);
+Tensor sinh(const Tensor& self);
+Tensor cosh(const Tensor& self);
+Tensor erf(const Tensor& self);
+Tensor erfc(const Tensor& self);
+Tensor floor(const Tensor& self);
+Tensor ceil(const Tensor& self);
+Tensor round(const Tensor& self);
+Tensor trunc(const Tensor& self);
+Tensor frac(const Tensor& self);
+Tensor clamp(const Tensor& self, const std::optional<Scalar>& min = std::nullopt,
+             const std::optional<Scalar>& max = std::nullopt);
+Tensor clamp_min(const Tensor& self, const Scalar& min);
+Tensor clamp_max(const Tensor& self, const Scalar& max);
+Tensor nan_to_num(const Tensor& self, std::optional<double> nan = std::nullopt,
+                  std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt);
+
+// --- Activations (ops/activation.cpp) --------------------------------------------------------------------------
+Tensor relu(const Tensor& self);
+Tensor leaky_relu(const Tensor& self, const Scalar& negative_slope = 0.01);
+/// approximate: "none" (erf) or "tanh".
+Tensor gelu(const Tensor& self, std::string_view approximate = "none");
+Tensor silu(const Tensor& self);
+Tensor sigmoid(const Tensor& self);
+Tensor tanh(const Tensor& self);
+Tensor softplus(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);
+Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);
+Tensor hardtanh(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);
+Tensor relu6(const Tensor& self);
+Tensor log_sigmoid(const Tensor& self);
+Tensor mish(const Tensor& self);
+
+// --- Reductions (ops/reduction.cpp) ----------------------------------------------------------------------------
+Tensor sum(const Tensor& self, OptionalDtype dtype = std::nullopt);
+Tensor sum(const Tensor& self, IntArrayRef dim, bool keepdim = false, OptionalDtype dtype = std::nullopt);
+Tensor mean(const Tensor& self, OptionalDtype dtype = std::nullopt);
+Tensor mean(const Tensor& self, IntArrayRef dim, bool keepdim = false, OptionalDtype dtype = std::nullopt);
+Tensor prod(const Tensor& self, OptionalDtype dtype = std::nullopt);
+Tensor prod(const Tensor& self, std::int64_t dim, bool keepdim = false, OptionalDtype dtype = std::nullopt);
+Tensor var(const Tensor& self, bool unbiased = true);
+Tensor var(const Tensor& self, IntArrayRef dim, bool unbiased = true, bool keepdim = false);
+Tensor std(const Tensor& self, bool unbiased = true);
+Tensor std(const Tensor& self, IntArrayRef dim, bool unbiased = true, bool keepdim = false);
+Tensor norm(const Tensor& self, const Scalar& p = 2);
+Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim = false);
+Tensor max(const Tensor& self);
+Tensor min(const Tensor& self);
+std::tuple<Tensor, Tensor> max(const Tensor& self, std::int64_t dim, bool keepdim = false);
+std::tuple<Tensor, Tensor> min(const Tensor& self, std::int64_t dim, bool keepdim = false);
+Tensor max(const Tensor& self, const Tensor& other);
+Tensor min(const Tensor& self, const Tensor& other);
+/// Maximum over several dimensions; ties share the gradient equally.
+Tensor amax(const Tensor& self, IntArrayRef dim = {}, bool keepdim = false);
+Tensor amin(const Tensor& self, IntArrayRef dim = {}, bool keepdim = false);
+Tensor argmax(const Tensor& self, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false);
+Tensor argmin(const Tensor& self, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false);
+Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim = false);
+Tensor cumsum(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
+Tensor all(const Tensor& self);
+Tensor all(const Tensor& self, std::int64_t dim, bool keepdim = false);
+Tensor any(const Tensor& self);
+Tensor any(const Tensor& self, std::int64_t dim, bool keepdim = false);
+Tensor count_nonzero(const Tensor& self);
+/// Sums `self` down to `size` (what broadcasting expanded), accumulating in fp32.
+Tensor sum_to_size(const Tensor& self, IntArrayRef size);
+
+// --- Matrix products (ops/matmul.cpp) --------------------------------------------------------------------------
+Tensor mm(const Tensor& self, const Tensor& mat2);
+Tensor bmm(const Tensor& self, const Tensor& mat2);
+Tensor matmul(const Tensor& self, const Tensor& other);
+Tensor mv(const Tensor& self, const Tensor& vec);
+Tensor dot(const Tensor& self, const Tensor& other);
+Tensor outer(const Tensor& self, const Tensor& vec2);
+Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
+             const Scalar& alpha = 1);
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+               const Scalar& alpha = 1);
+/// input (..., in) times weight (out, in) transposed, plus bias (out).
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
+Tensor linear(const Tensor& input, const Tensor& weight);
+
+// --- Shape (ops/view.cpp: aliases; ops/shape.cpp: copies) -------------------------------------------------------
+Tensor view(const Tensor& self, IntArrayRef size);
+Tensor reshape(const Tensor& self, IntArrayRef shape);
+Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                  std::optional<std::int64_t> storage_offset = std::nullopt);
+Tensor transpose(const Tensor& self, std::int64_t dim0, std::int64_t dim1);
+Tensor t(const Tensor& self);
+Tensor permute(const Tensor& self, IntArrayRef dims);
+Tensor movedim(const Tensor& self, std::int64_t source, std::int64_t destination);
+Tensor expand(const Tensor& self, IntArrayRef size, bool implicit = false);
+Tensor expand_as(const Tensor& self, const Tensor& other);
+Tensor squeeze(const Tensor& self);
+Tensor squeeze(const Tensor& self, std::int64_t dim);
+Tensor unsqueeze(const Tensor& self, std::int64_t dim);
+Tensor flatten(const Tensor& self, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
+Tensor unflatten(const Tensor& self, std::int64_t dim, IntArrayRef sizes);
+Tensor narrow(const Tensor& self, std::int64_t dim, std::int64_t start, std::int64_t length);
+Tensor select(const Tensor& self, std::int64_t dim, std::int64_t index);
+Tensor slice(const Tensor& self, std::int64_t dim = 0, std::optional<std::int64_t> start = std::nullopt,
+             std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1);
+Tensor diagonal(const Tensor& self, std::int64_t offset = 0, std::int64_t dim1 = 0, std::int64_t dim2 = 1);
+std::vector<Tensor> split(const Tensor& self, std::int64_t split_size, std::int64_t dim = 0);
+std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, std::int64_t dim = 0);
+std::vector<Tensor> chunk(const Tensor& self, std::int64_t chunks, std::int64_t dim = 0);
+std::vector<Tensor> unbind(const Tensor& self, std::int64_t dim = 0);
+/// `self` with the window (size, stride, storage_offset) replaced by `src`: the gradient of a write through a view.
+Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
+                          std::int64_t storage_offset);
+Tensor cat(const TensorList& tensors, std::int64_t dim = 0);
+Tensor concat(const TensorList& tensors, std::int64_t dim = 0);
+Tensor stack(const TensorList& tensors, std::int64_t dim = 0);
+Tensor flip(const Tensor& self, IntArrayRef dims);
+Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims = {});
+Tensor repeat(const Tensor& self, IntArrayRef repeats);
+Tensor repeat_interleave(const Tensor& self, std::int64_t repeats, std::optional<std::int64_t> dim = std::nullopt);
+Tensor tril(const Tensor& self, std::int64_t diagonal = 0);
+Tensor triu(const Tensor& self, std::int64_t diagonal = 0);
+
+// --- Indexing (ops/indexing.cpp) -------------------------------------------------------------------------------
+Tensor index_select(const Tensor& self, std::int64_t dim, const Tensor& index);
+Tensor index_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
+                 const Scalar& alpha = 1);
+Tensor gather(const Tensor& self, std::int64_t dim, const Tensor& index);
+Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
+Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Scalar& value);
+Tensor scatter_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
+/// Advanced indexing with int64 index tensors (bool masks are turned into them); an undefined entry takes all.
+Tensor index(const Tensor& self, const TensorList& indices);
+Tensor index_put(const Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate = false);
+Tensor& index_put_(Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate = false);
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
+Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value);
+Tensor masked_select(const Tensor& self, const Tensor& mask);
+Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other);
+Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other);
+Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other);
+Tensor nonzero(const Tensor& self);
+std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim = -1, bool largest = true,
+                                bool sorted = true);
+std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
+Tensor argsort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
+Tensor one_hot(const Tensor& self, std::int64_t num_classes = -1);
+
+// --- Softmax, embedding, dropout -------------------------------------------------------------------------------
+Tensor softmax(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
+Tensor log_softmax(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
+Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx = -1,
+                 bool scale_grad_by_freq = false, bool sparse = false);
+Tensor dropout(const Tensor& input, double p, bool train);
+
+// --- Convolution and pooling (ops/conv.cpp, ops/pool.cpp) ------------------------------------------------------
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
+              IntArrayRef padding = 0, IntArrayRef dilation = 1, std::int64_t groups = 1);
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
+              IntArrayRef padding = 0, IntArrayRef dilation = 1, std::int64_t groups = 1);
+Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
+                  IntArrayRef dilation = 1, bool ceil_mode = false);
+Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
+                  IntArrayRef dilation = 1, bool ceil_mode = false);
+Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
+                  bool ceil_mode = false, bool count_include_pad = true);
+Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
+                  bool ceil_mode = false, bool count_include_pad = true,
+                  std::optional<std::int64_t> divisor_override = std::nullopt);
+Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size);
+Tensor adaptive_avg_pool2d(const Tensor& self, IntArrayRef output_size);
+
+// --- Normalisation (ops/norm.cpp): weight and bias may be undefined --------------------------------------------
+/// In training the running statistics, where given, are updated in place: running += momentum * (batch - running).
+Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                  const Tensor& running_var, bool training, double momentum, double eps, bool cudnn_enabled = true);
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps = 1e-5, bool cudnn_enable = true);
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape);
+Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight, const Tensor& bias,
+                  double eps = 1e-5, bool cudnn_enabled = true);
+/// eps defaults to the machine epsilon of the input's dtype.
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                std::optional<double> eps = std::nullopt);
+
+// --- Attention (ops/attention.cpp) -----------------------------------------------------------------------------
+/// softmax(q k^T * scale + mask) v over (..., L, E), (..., S, E), (..., S, Ev). A bool mask keeps where true;
+/// a fully masked row gives zeros (PyTorch gives NaN).
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& attn_mask, double dropout_p = 0.0, bool is_causal = false,
+                                    std::optional<double> scale = std::nullopt);
+
+// --- Losses (ops/loss.cpp) -------------------------------------------------------------------------------------
+Tensor mse_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean);
+Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean);
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
+                      double beta = 1.0);
+Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
+                  double delta = 1.0);
+/// self (N, C, ...), target int64 (N, ...) class indices or probabilities shaped like self; weight (C) or undefined.
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                          Reduction::Reduction reduction = Reduction::Mean, std::int64_t ignore_index = -100,
+                          double label_smoothing = 0.0);
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                Reduction::Reduction reduction = Reduction::Mean, std::int64_t ignore_index = -100);
+Tensor nll_loss(const Tensor& self, const Tensor& target);
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                            Reduction::Reduction reduction = Reduction::Mean);
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
+                                        const Tensor& pos_weight, Reduction::Reduction reduction = Reduction::Mean);
+Tensor kl_div(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
+              bool log_target = false);
+
+// --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
+Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);
+Tensor& normal_(Tensor& self, double mean = 0, double std = 1, std::optional<Generator> generator = std::nullopt);
+Tensor& bernoulli_(Tensor& self, double p = 0.5, std::optional<Generator> generator = std::nullopt);
+Tensor bernoulli(const Tensor& self, std::optional<Generator> generator = std::nullopt);
+Tensor& random_(Tensor& self, std::int64_t from, std::int64_t to,
+                std::optional<Generator> generator = std::nullopt);
+Tensor multinomial(const Tensor& self, std::int64_t num_samples, bool replacement = false,
+                   std::optional<Generator> generator = std::nullopt);
+
+// --- In place: `self` is overwritten with the operator's result ------------------------------------------------
+Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor& add_(Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor& sub_(Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+Tensor& mul_(Tensor& self, const Tensor& other);
+Tensor& mul_(Tensor& self, const Scalar& other);
+Tensor& div_(Tensor& self, const Tensor& other);
+Tensor& div_(Tensor& self, const Scalar& other);
+Tensor& pow_(Tensor& self, const Tensor& exponent);
+Tensor& pow_(Tensor& self, const Scalar& exponent);
+Tensor& lerp_(Tensor& self, const Tensor& end, const Scalar& weight);
+Tensor& addcmul_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
+Tensor& addcdiv_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
+Tensor& neg_(Tensor& self);
+Tensor& abs_(Tensor& self);
+Tensor& reciprocal_(Tensor& self);
+Tensor& square_(Tensor& self);
+Tensor& sqrt_(Tensor& self);
+Tensor& rsqrt_(Tensor& self);
+Tensor& exp_(Tensor& self);
+Tensor& log_(Tensor& self);
+Tensor& sin_(Tensor& self);
+Tensor& cos_(Tensor& self);
+Tensor& floor_(Tensor& self);
+Tensor& ceil_(Tensor& self);
+Tensor& round_(Tensor& self);
+Tensor& clamp_(Tensor& self, const std::optional<Scalar>& min = std::nullopt,
+               const std::optional<Scalar>& max = std::nullopt);
+Tensor& clamp_min_(Tensor& self, const Scalar& min);
+Tensor& clamp_max_(Tensor& self, const Scalar& max);
+Tensor& relu_(Tensor& self);
+Tensor& leaky_relu_(Tensor& self, const Scalar& negative_slope = 0.01);
+Tensor& sigmoid_(Tensor& self);
+Tensor& tanh_(Tensor& self);
+Tensor& masked_fill_(Tensor& self, const Tensor& mask, const Scalar& value);
+Tensor& index_add_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
+                   const Scalar& alpha = 1);
+Tensor& scatter_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
+Tensor& scatter_(Tensor& self, std::int64_t dim, const Tensor& index, const Scalar& value);
+Tensor& scatter_add_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
+Tensor& dropout_(Tensor& self, double p, bool train);
+
+}  // namespace halftone

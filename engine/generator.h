@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "halftone/engine/device.h"
+
+namespace halftone {
+
+/// A position in a counter-based random stream: Philox 4x32-10 with key `seed` at block `offset`.
+struct PhiloxState {
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Random stream (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Counter-based: the
+/// same seed gives the same numbers on every device and with any number of threads. Copies share the stream.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed = kDefaultSeed);
+
+  void set_current_seed(std::uint64_t seed);  ///< restarts the stream
+  std::uint64_t current_seed() const;
+
+  /// Reserves `blocks` Philox blocks (four 32-bit numbers each) and returns where they start.
+  PhiloxState reserve(std::uint64_t blocks);
+
+  PhiloxState state() const;
+  void set_state(PhiloxState state);
+
+  static constexpr std::uint64_t kDefaultSeed = 67280421310721ULL;
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    PhiloxState state;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+/// The process-wide stream that factories, dropout and initialisers draw from.
+Generator& default_generator(Device device = kCPU);
+
+/// Seeds the process-wide stream.
+void manual_seed(std::uint64_t seed);
+
+}  // namespace halftone

@@ -1,0 +1,624 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "halftone/engine/functions.h"
+#include "halftone/engine/indexing.h"
+#include "halftone/engine/tensor_impl.h"
+
+namespace halftone {
+
+/// A multi-dimensional array: a handle that shares its data when copied. Undefined when default-constructed.
+/// Methods follow libtorch's `at::Tensor`; what an operator does is documented at its function in
+/// functions.h.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(std::nullopt_t) {}
+  explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  /// A named tensor is rebound to the other's data...
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// ...but a temporary view is written into: `x[0] = y`, `x.select(1, 2) = 0.5`. Recorded for autograd.
+  Tensor& operator=(const Tensor& value) && { return copy_(value); }
+  Tensor& operator=(Tensor&& value) && { return copy_(value); }
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }
+
+  // --- What it is ---
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const { return item<bool>(); }
+  /// Same underlying tensor object.
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  TensorImpl* unsafe_impl() const { return impl_.get(); }
+  const IntrusivePtr<TensorImpl>& impl_ptr() const { return impl_; }
+  void reset() { impl_.reset(); }
+
+  std::int64_t dim() const { return static_cast<std::int64_t>(impl().sizes.size()); }
+  std::int64_t ndimension() const { return dim(); }
+  IntArrayRef sizes() const { return impl().sizes; }
+  IntArrayRef strides() const { return impl().strides; }
+  std::int64_t size(std::int64_t d) const { return impl().sizes[wrap_dim("size", d, dim())]; }
+  std::int64_t stride(std::int64_t d) const { return impl().strides[wrap_dim("stride", d, dim())]; }
+  std::int64_t numel() const { return impl().numel; }
+  std::int64_t storage_offset() const { return impl().offset; }
+  std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * element_size(); }
+  std::size_t element_size() const { return halftone::element_size(scalar_type()); }
+  std::int64_t itemsize() const { return static_cast<std::int64_t>(element_size()); }
+  ScalarType scalar_type() const { return impl().dtype; }
+  ScalarType dtype() const { return impl().dtype; }
+  Device device() const { return impl().storage->device(); }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool is_contiguous() const { return impl().is_contiguous; }
+  bool is_floating_point() const { return halftone::is_floating_point(scalar_type()); }
+  TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
+  Storage& storage() const { return *impl().storage; }
+  std::uint32_t _version() const { return storage().version(); }
+  std::string toString() const;  ///< "CPUFloatType"-like summary: "float32[2, 3]"
+
+  // --- Its data ---
+  /// Pointer to the first element; strides say where the others are.
+  void* data_ptr() const { return impl().data(); }
+  /// Throws Error unless T is the element type.
+  template <class T>
+  T* data_ptr() const {
+    if (dtype_of<T> != scalar_type())
+      fail("data_ptr", "asked for ", dtype_of<T>, " of a tensor of ", scalar_type());
+    return reinterpret_cast<T*>(impl().data());
+  }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data_ptr<T>();
+  }
+  /// The only element. Throws Error unless there is exactly one. Waits for the device.
+  Scalar item() const;
+  template <class T>
+  T item() const {
+    return item().template to<T>();
+  }
+
+  // --- Autograd (autograd/tensor_autograd.cpp) ---
+  bool requires_grad() const;
+  /// Throws Error on integers and on results of operators.
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  Tensor& set_requires_grad(bool requires_grad);
+  bool is_leaf() const;
+  /// The accumulated gradient; undefined before backward. A reference, so that it can be assigned.
+  Tensor& mutable_grad() const;
+  const Tensor& grad() const;
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false) const;
+  /// The same data, outside the graph.
+  Tensor detach() const;
+  Tensor& detach_();
+  Tensor data() const { return detach(); }
+  /// Replaces what this tensor's data is (storage, sizes, dtype), keeping identity, gradient and hooks.
+  void set_data(const Tensor& new_data) const;
+  void retain_grad() const;
+  bool retains_grad() const;
+  bool is_view() const { return static_cast<bool>(impl().view_base); }
+  /// Runs on this tensor's gradient during backward; a defined result replaces it. Returns the hook's number.
+  unsigned register_hook(std::function<Tensor(Tensor)> hook) const;
+  template <class F>
+  requires std::is_void_v<std::invoke_result_t<F, Tensor>>
+  unsigned register_hook(F hook) const {
+    return register_hook(std::function<Tensor(Tensor)>([hook = std::move(hook)](Tensor grad) mutable {
+      hook(std::move(grad));
+      return Tensor();
+    }));
+  }
+  void remove_hook(unsigned number) const;
+
+  // --- Indexing (ops/indexing.cpp) ---
+  Tensor operator[](std::int64_t index) const { return select(0, index); }
+  Tensor operator[](const Tensor& index) const;
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
+  Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values);
+
+  // --- Conversion ---
+  Tensor to(ScalarType dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, bool non_blocking = false, bool copy = false) const;
+  Tensor to(DeviceType device) const { return to(Device(device)); }
+  Tensor to(Device device, ScalarType dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+  Tensor to(const Tensor& other) const { return to(other.device(), other.scalar_type()); }
+  Tensor toType(ScalarType dtype) const { return to(dtype); }
+  Tensor type_as(const Tensor& other) const { return to(other); }
+  Tensor cpu() const { return to(Device(kCPU)); }
+  Tensor cuda() const { return to(Device(kCUDA)); }
+
+  // --- Operators as methods ---
+  Tensor half() const { return to(kHalf); }
+  Tensor clone() const { return halftone::clone(*this); }
+  Tensor contiguous() const { return halftone::contiguous(*this); }
+  Tensor& copy_(const Tensor& src, bool non_blocking = false) const {
+    return halftone::copy_(const_cast<Tensor&>(*this), src, non_blocking);
+  }
+  Tensor& fill_(const Scalar& value) const { return halftone::fill_(const_cast<Tensor&>(*this), value); }
+  Tensor& fill_(const Tensor& value) const { return halftone::fill_(const_cast<Tensor&>(*this), value); }
+  Tensor& zero_() const { return halftone::zero_(const_cast<Tensor&>(*this)); }
+  Tensor add(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::add(*this, other, alpha);
+  }
+  Tensor add(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::add(*this, other, alpha);
+  }
+  Tensor sub(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::sub(*this, other, alpha);
+  }
+  Tensor sub(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::sub(*this, other, alpha);
+  }
+  Tensor mul(const Tensor& other) const { return halftone::mul(*this, other); }
+  Tensor mul(const Scalar& other) const { return halftone::mul(*this, other); }
+  Tensor div(const Tensor& other) const { return halftone::div(*this, other); }
+  Tensor div(const Scalar& other) const { return halftone::div(*this, other); }
+  Tensor div(const Tensor& other, std::optional<std::string_view> rounding_mode) const {
+    return halftone::div(*this, other, rounding_mode);
+  }
+  Tensor floor_divide(const Tensor& other) const { return halftone::floor_divide(*this, other); }
+  Tensor floor_divide(const Scalar& other) const { return halftone::floor_divide(*this, other); }
+  Tensor remainder(const Tensor& other) const { return halftone::remainder(*this, other); }
+  Tensor remainder(const Scalar& other) const { return halftone::remainder(*this, other); }
+  Tensor fmod(const Tensor& other) const { return halftone::fmod(*this, other); }
+  Tensor fmod(const Scalar& other) const { return halftone::fmod(*this, other); }
+  Tensor pow(const Tensor& exponent) const { return halftone::pow(*this, exponent); }
+  Tensor pow(const Scalar& exponent) const { return halftone::pow(*this, exponent); }
+  Tensor maximum(const Tensor& other) const { return halftone::maximum(*this, other); }
+  Tensor minimum(const Tensor& other) const { return halftone::minimum(*this, other); }
+  Tensor atan2(const Tensor& other) const { return halftone::atan2(*this, other); }
+  Tensor lerp(const Tensor& end, const Scalar& weight) const { return halftone::lerp(*this, end, weight); }
+  Tensor lerp(const Tensor& end, const Tensor& weight) const { return halftone::lerp(*this, end, weight); }
+  Tensor addcmul(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const {
+    return halftone::addcmul(*this, tensor1, tensor2, value);
+  }
+  Tensor addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const {
+    return halftone::addcdiv(*this, tensor1, tensor2, value);
+  }
+  Tensor eq(const Tensor& other) const { return halftone::eq(*this, other); }
+  Tensor eq(const Scalar& other) const { return halftone::eq(*this, other); }
+  Tensor ne(const Tensor& other) const { return halftone::ne(*this, other); }
+  Tensor ne(const Scalar& other) const { return halftone::ne(*this, other); }
+  Tensor lt(const Tensor& other) const { return halftone::lt(*this, other); }
+  Tensor lt(const Scalar& other) const { return halftone::lt(*this, other); }
+  Tensor le(const Tensor& other) const { return halftone::le(*this, other); }
+  Tensor le(const Scalar& other) const { return halftone::le(*this, other); }
+  Tensor gt(const Tensor& other) const { return halftone::gt(*this, other); }
+  Tensor gt(const Scalar& other) const { return halftone::gt(*this, other); }
+  Tensor ge(const Tensor& other) const { return halftone::ge(*this, other); }
+  Tensor ge(const Scalar& other) const { return halftone::ge(*this, other); }
+  Tensor logical_and(const Tensor& other) const { return halftone::logical_and(*this, other); }
+  Tensor logical_or(const Tensor& other) const { return halftone::logical_or(*this, other); }
+  Tensor logical_xor(const Tensor& other) const { return halftone::logical_xor(*this, other); }
+  Tensor logical_not() const { return halftone::logical_not(*this); }
+  Tensor bitwise_and(const Tensor& other) const { return halftone::bitwise_and(*this, other); }
+  Tensor bitwise_or(const Tensor& other) const { return halftone::bitwise_or(*this, other); }
+  Tensor bitwise_xor(const Tensor& other) const { return halftone::bitwise_xor(*this, other); }
+  Tensor bitwise_not() const { return halftone::bitwise_not(*this); }
+  Tensor isnan() const { return halftone::isnan(*this); }
+  Tensor isinf() const { return halftone::isinf(*this); }
+  Tensor isfinite() const { return halftone::isfinite(*this); }
+  bool equal(const Tensor& other) const { return halftone::equal(*this, other); }
+  bool allclose(const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false) const {
+    return halftone::allclose(*this, other, rtol, atol, equal_nan);
+  }
+  Tensor isclose(const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
+                 bool equal_nan = false) const {
+    return halftone::isclose(*this, other, rtol, atol, equal_nan);
+  }
+  Tensor neg() const { return halftone::neg(*this); }
+  Tensor abs() const { return halftone::abs(*this); }
+  Tensor sign() const { return halftone::sign(*this); }
+  Tensor reciprocal() const { return halftone::reciprocal(*this); }
+  Tensor square() const { return halftone::square(*this); }
+  Tensor sqrt() const { return halftone::sqrt(*this); }
+  Tensor rsqrt() const { return halftone::rsqrt(*this); }
+  Tensor exp() const { return halftone::exp(*this); }
+  Tensor exp2() const { return halftone::exp2(*this); }
+  Tensor expm1() const { return halftone::expm1(*this); }
+  Tensor log() const { return halftone::log(*this); }
+  Tensor log2() const { return halftone::log2(*this); }
+  Tensor log10() const { return halftone::log10(*this); }
+  Tensor log1p() const { return halftone::log1p(*this); }
+  Tensor sin() const { return halftone::sin(*this); }
+  Tensor cos() const { return halftone::cos(*this); }
+  Tensor tan() const { return halftone::tan(*this); }
+  Tensor asin() const { return halftone::asin(*this); }
+  Tensor acos() const { return halftone::acos(*this); }
+  Tensor atan() const { return halftone::atan(*this); }
+  Tensor sinh() const { return halftone::sinh(*this); }
+  Tensor cosh() const { return halftone::cosh(*this); }
+  Tensor erf() const { return halftone::erf(*this); }
+  Tensor erfc() const { return halftone::erfc(*this); }
+  Tensor floor() const { return halftone::floor(*this); }
+  Tensor ceil() const { return halftone::ceil(*this); }
+  Tensor round() const { return halftone::round(*this); }
+  Tensor trunc() const { return halftone::trunc(*this); }
+  Tensor frac() const { return halftone::frac(*this); }
+  Tensor clamp(const std::optional<Scalar>& min = std::nullopt,
+               const std::optional<Scalar>& max = std::nullopt) const {
+    return halftone::clamp(*this, min, max);
+  }
+  Tensor clamp_min(const Scalar& min) const { return halftone::clamp_min(*this, min); }
+  Tensor clamp_max(const Scalar& max) const { return halftone::clamp_max(*this, max); }
+  Tensor nan_to_num(std::optional<double> nan = std::nullopt, std::optional<double> posinf = std::nullopt,
+                    std::optional<double> neginf = std::nullopt) const {
+    return halftone::nan_to_num(*this, nan, posinf, neginf);
+  }
+  Tensor relu() const { return halftone::relu(*this); }
+  Tensor leaky_relu(const Scalar& negative_slope = 0.01) const {
+    return halftone::leaky_relu(*this, negative_slope);
+  }
+  Tensor sigmoid() const { return halftone::sigmoid(*this); }
+  Tensor tanh() const { return halftone::tanh(*this); }
+  Tensor hardtanh(const Scalar& min_val = -1, const Scalar& max_val = 1) const {
+    return halftone::hardtanh(*this, min_val, max_val);
+  }
+  Tensor sum(OptionalDtype dtype = std::nullopt) const { return halftone::sum(*this, dtype); }
+  Tensor sum(IntArrayRef dim, bool keepdim = false, OptionalDtype dtype = std::nullopt) const {
+    return halftone::sum(*this, dim, keepdim, dtype);
+  }
+  Tensor mean(OptionalDtype dtype = std::nullopt) const { return halftone::mean(*this, dtype); }
+  Tensor mean(IntArrayRef dim, bool keepdim = false, OptionalDtype dtype = std::nullopt) const {
+    return halftone::mean(*this, dim, keepdim, dtype);
+  }
+  Tensor prod(OptionalDtype dtype = std::nullopt) const { return halftone::prod(*this, dtype); }
+  Tensor prod(std::int64_t dim, bool keepdim = false, OptionalDtype dtype = std::nullopt) const {
+    return halftone::prod(*this, dim, keepdim, dtype);
+  }
+  Tensor var(bool unbiased = true) const { return halftone::var(*this, unbiased); }
+  Tensor var(IntArrayRef dim, bool unbiased = true, bool keepdim = false) const {
+    return halftone::var(*this, dim, unbiased, keepdim);
+  }
+  Tensor std(bool unbiased = true) const { return halftone::std(*this, unbiased); }
+  Tensor std(IntArrayRef dim, bool unbiased = true, bool keepdim = false) const {
+    return halftone::std(*this, dim, unbiased, keepdim);
+  }
+  Tensor norm(const Scalar& p = 2) const { return halftone::norm(*this, p); }
+  Tensor norm(const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim = false) const {
+    return halftone::norm(*this, p, dim, keepdim);
+  }
+  Tensor max() const { return halftone::max(*this); }
+  Tensor min() const { return halftone::min(*this); }
+  std::tuple<Tensor, Tensor> max(std::int64_t dim, bool keepdim = false) const {
+    return halftone::max(*this, dim, keepdim);
+  }
+  std::tuple<Tensor, Tensor> min(std::int64_t dim, bool keepdim = false) const {
+    return halftone::min(*this, dim, keepdim);
+  }
+  Tensor max(const Tensor& other) const { return halftone::max(*this, other); }
+  Tensor min(const Tensor& other) const { return halftone::min(*this, other); }
+  Tensor amax(IntArrayRef dim = {}, bool keepdim = false) const {
+    return halftone::amax(*this, dim, keepdim);
+  }
+  Tensor amin(IntArrayRef dim = {}, bool keepdim = false) const {
+    return halftone::amin(*this, dim, keepdim);
+  }
+  Tensor argmax(std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false) const {
+    return halftone::argmax(*this, dim, keepdim);
+  }
+  Tensor argmin(std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false) const {
+    return halftone::argmin(*this, dim, keepdim);
+  }
+  Tensor logsumexp(IntArrayRef dim, bool keepdim = false) const {
+    return halftone::logsumexp(*this, dim, keepdim);
+  }
+  Tensor cumsum(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::cumsum(*this, dim, dtype);
+  }
+  Tensor all() const { return halftone::all(*this); }
+  Tensor all(std::int64_t dim, bool keepdim = false) const { return halftone::all(*this, dim, keepdim); }
+  Tensor any() const { return halftone::any(*this); }
+  Tensor any(std::int64_t dim, bool keepdim = false) const { return halftone::any(*this, dim, keepdim); }
+  Tensor count_nonzero() const { return halftone::count_nonzero(*this); }
+  Tensor sum_to_size(IntArrayRef size) const { return halftone::sum_to_size(*this, size); }
+  Tensor mm(const Tensor& mat2) const { return halftone::mm(*this, mat2); }
+  Tensor bmm(const Tensor& mat2) const { return halftone::bmm(*this, mat2); }
+  Tensor matmul(const Tensor& other) const { return halftone::matmul(*this, other); }
+  Tensor mv(const Tensor& vec) const { return halftone::mv(*this, vec); }
+  Tensor dot(const Tensor& other) const { return halftone::dot(*this, other); }
+  Tensor outer(const Tensor& vec2) const { return halftone::outer(*this, vec2); }
+  Tensor addmm(const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
+               const Scalar& alpha = 1) const {
+    return halftone::addmm(*this, mat1, mat2, beta, alpha);
+  }
+  Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+                 const Scalar& alpha = 1) const {
+    return halftone::baddbmm(*this, batch1, batch2, beta, alpha);
+  }
+  Tensor view(IntArrayRef size) const { return halftone::view(*this, size); }
+  Tensor reshape(IntArrayRef shape) const { return halftone::reshape(*this, shape); }
+  Tensor as_strided(IntArrayRef size, IntArrayRef stride,
+                    std::optional<std::int64_t> storage_offset = std::nullopt) const {
+    return halftone::as_strided(*this, size, stride, storage_offset);
+  }
+  Tensor transpose(std::int64_t dim0, std::int64_t dim1) const {
+    return halftone::transpose(*this, dim0, dim1);
+  }
+  Tensor t() const { return halftone::t(*this); }
+  Tensor permute(IntArrayRef dims) const { return halftone::permute(*this, dims); }
+  Tensor movedim(std::int64_t source, std::int64_t destination) const {
+    return halftone::movedim(*this, source, destination);
+  }
+  Tensor expand(IntArrayRef size, bool implicit = false) const {
+    return halftone::expand(*this, size, implicit);
+  }
+  Tensor expand_as(const Tensor& other) const { return halftone::expand_as(*this, other); }
+  Tensor squeeze() const { return halftone::squeeze(*this); }
+  Tensor squeeze(std::int64_t dim) const { return halftone::squeeze(*this, dim); }
+  Tensor unsqueeze(std::int64_t dim) const { return halftone::unsqueeze(*this, dim); }
+  Tensor flatten(std::int64_t start_dim = 0, std::int64_t end_dim = -1) const {
+    return halftone::flatten(*this, start_dim, end_dim);
+  }
+  Tensor unflatten(std::int64_t dim, IntArrayRef sizes) const {
+    return halftone::unflatten(*this, dim, sizes);
+  }
+  Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
+    return halftone::narrow(*this, dim, start, length);
+  }
+  Tensor select(std::int64_t dim, std::int64_t index) const { return halftone::select(*this, dim, index); }
+  Tensor slice(std::int64_t dim = 0, std::optional<std::int64_t> start = std::nullopt,
+               std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1) const {
+    return halftone::slice(*this, dim, start, end, step);
+  }
+  Tensor diagonal(std::int64_t offset = 0, std::int64_t dim1 = 0, std::int64_t dim2 = 1) const {
+    return halftone::diagonal(*this, offset, dim1, dim2);
+  }
+  std::vector<Tensor> split(std::int64_t split_size, std::int64_t dim = 0) const {
+    return halftone::split(*this, split_size, dim);
+  }
+  std::vector<Tensor> split(IntArrayRef split_sizes, std::int64_t dim = 0) const {
+    return halftone::split(*this, split_sizes, dim);
+  }
+  std::vector<Tensor> chunk(std::int64_t chunks, std::int64_t dim = 0) const {
+    return halftone::chunk(*this, chunks, dim);
+  }
+  std::vector<Tensor> unbind(std::int64_t dim = 0) const { return halftone::unbind(*this, dim); }
+  Tensor flip(IntArrayRef dims) const { return halftone::flip(*this, dims); }
+  Tensor roll(IntArrayRef shifts, IntArrayRef dims = {}) const { return halftone::roll(*this, shifts, dims); }
+  Tensor repeat(IntArrayRef repeats) const { return halftone::repeat(*this, repeats); }
+  Tensor repeat_interleave(std::int64_t repeats, std::optional<std::int64_t> dim = std::nullopt) const {
+    return halftone::repeat_interleave(*this, repeats, dim);
+  }
+  Tensor tril(std::int64_t diagonal = 0) const { return halftone::tril(*this, diagonal); }
+  Tensor triu(std::int64_t diagonal = 0) const { return halftone::triu(*this, diagonal); }
+  Tensor index_select(std::int64_t dim, const Tensor& index) const {
+    return halftone::index_select(*this, dim, index);
+  }
+  Tensor index_add(std::int64_t dim, const Tensor& index, const Tensor& source,
+                   const Scalar& alpha = 1) const {
+    return halftone::index_add(*this, dim, index, source, alpha);
+  }
+  Tensor gather(std::int64_t dim, const Tensor& index) const { return halftone::gather(*this, dim, index); }
+  Tensor scatter(std::int64_t dim, const Tensor& index, const Tensor& src) const {
+    return halftone::scatter(*this, dim, index, src);
+  }
+  Tensor scatter(std::int64_t dim, const Tensor& index, const Scalar& value) const {
+    return halftone::scatter(*this, dim, index, value);
+  }
+  Tensor scatter_add(std::int64_t dim, const Tensor& index, const Tensor& src) const {
+    return halftone::scatter_add(*this, dim, index, src);
+  }
+  Tensor index(const TensorList& indices) const { return halftone::index(*this, indices); }
+  Tensor index_put(const TensorList& indices, const Tensor& values, bool accumulate = false) const {
+    return halftone::index_put(*this, indices, values, accumulate);
+  }
+  Tensor& index_put_(const TensorList& indices, const Tensor& values, bool accumulate = false) const {
+    return halftone::index_put_(const_cast<Tensor&>(*this), indices, values, accumulate);
+  }
+  Tensor masked_fill(const Tensor& mask, const Scalar& value) const {
+    return halftone::masked_fill(*this, mask, value);
+  }
+  Tensor masked_fill(const Tensor& mask, const Tensor& value) const {
+    return halftone::masked_fill(*this, mask, value);
+  }
+  Tensor masked_select(const Tensor& mask) const { return halftone::masked_select(*this, mask); }
+  Tensor nonzero() const { return halftone::nonzero(*this); }
+  std::tuple<Tensor, Tensor> topk(std::int64_t k, std::int64_t dim = -1, bool largest = true,
+                                  bool sorted = true) const {
+    return halftone::topk(*this, k, dim, largest, sorted);
+  }
+  std::tuple<Tensor, Tensor> sort(std::int64_t dim = -1, bool descending = false) const {
+    return halftone::sort(*this, dim, descending);
+  }
+  Tensor argsort(std::int64_t dim = -1, bool descending = false) const {
+    return halftone::argsort(*this, dim, descending);
+  }
+  Tensor softmax(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::softmax(*this, dim, dtype);
+  }
+  Tensor log_softmax(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::log_softmax(*this, dim, dtype);
+  }
+  Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::uniform_(const_cast<Tensor&>(*this), from, to, generator);
+  }
+  Tensor& normal_(double mean = 0, double std = 1, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::normal_(const_cast<Tensor&>(*this), mean, std, generator);
+  }
+  Tensor& bernoulli_(double p = 0.5, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::bernoulli_(const_cast<Tensor&>(*this), p, generator);
+  }
+  Tensor bernoulli(std::optional<Generator> generator = std::nullopt) const {
+    return halftone::bernoulli(*this, generator);
+  }
+  Tensor& random_(std::int64_t from, std::int64_t to,
+                  std::optional<Generator> generator = std::nullopt) const {
+    return halftone::random_(const_cast<Tensor&>(*this), from, to, generator);
+  }
+  Tensor multinomial(std::int64_t num_samples, bool replacement = false,
+                     std::optional<Generator> generator = std::nullopt) const {
+    return halftone::multinomial(*this, num_samples, replacement, generator);
+  }
+  Tensor& add_(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::add_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& add_(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::add_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& sub_(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::sub_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& sub_(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::sub_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& mul_(const Tensor& other) const { return halftone::mul_(const_cast<Tensor&>(*this), other); }
+  Tensor& mul_(const Scalar& other) const { return halftone::mul_(const_cast<Tensor&>(*this), other); }
+  Tensor& div_(const Tensor& other) const { return halftone::div_(const_cast<Tensor&>(*this), other); }
+  Tensor& div_(const Scalar& other) const { return halftone::div_(const_cast<Tensor&>(*this), other); }
+  Tensor& pow_(const Tensor& exponent) const { return halftone::pow_(const_cast<Tensor&>(*this), exponent); }
+  Tensor& pow_(const Scalar& exponent) const { return halftone::pow_(const_cast<Tensor&>(*this), exponent); }
+  Tensor& lerp_(const Tensor& end, const Scalar& weight) const {
+    return halftone::lerp_(const_cast<Tensor&>(*this), end, weight);
+  }
+  Tensor& addcmul_(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const {
+    return halftone::addcmul_(const_cast<Tensor&>(*this), tensor1, tensor2, value);
+  }
+  Tensor& addcdiv_(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const {
+    return halftone::addcdiv_(const_cast<Tensor&>(*this), tensor1, tensor2, value);
+  }
+  Tensor& neg_() const { return halftone::neg_(const_cast<Tensor&>(*this)); }
+  Tensor& abs_() const { return halftone::abs_(const_cast<Tensor&>(*this)); }
+  Tensor& reciprocal_() const { return halftone::reciprocal_(const_cast<Tensor&>(*this)); }
+  Tensor& square_() const { return halftone::square_(const_cast<Tensor&>(*this)); }
+  Tensor& sqrt_() const { return halftone::sqrt_(const_cast<Tensor&>(*this)); }
+  Tensor& rsqrt_() const { return halftone::rsqrt_(const_cast<Tensor&>(*this)); }
+  Tensor& exp_() const { return halftone::exp_(const_cast<Tensor&>(*this)); }
+  Tensor& log_() const { return halftone::log_(const_cast<Tensor&>(*this)); }
+  Tensor& sin_() const { return halftone::sin_(const_cast<Tensor&>(*this)); }
+  Tensor& cos_() const { return halftone::cos_(const_cast<Tensor&>(*this)); }
+  Tensor& floor_() const { return halftone::floor_(const_cast<Tensor&>(*this)); }
+  Tensor& ceil_() const { return halftone::ceil_(const_cast<Tensor&>(*this)); }
+  Tensor& round_() const { return halftone::round_(const_cast<Tensor&>(*this)); }
+  Tensor& clamp_(const std::optional<Scalar>& min = std::nullopt,
+                 const std::optional<Scalar>& max = std::nullopt) const {
+    return halftone::clamp_(const_cast<Tensor&>(*this), min, max);
+  }
+  Tensor& clamp_min_(const Scalar& min) const {
+    return halftone::clamp_min_(const_cast<Tensor&>(*this), min);
+  }
+  Tensor& clamp_max_(const Scalar& max) const {
+    return halftone::clamp_max_(const_cast<Tensor&>(*this), max);
+  }
+  Tensor& relu_() const { return halftone::relu_(const_cast<Tensor&>(*this)); }
+  Tensor& leaky_relu_(const Scalar& negative_slope = 0.01) const {
+    return halftone::leaky_relu_(const_cast<Tensor&>(*this), negative_slope);
+  }
+  Tensor& sigmoid_() const { return halftone::sigmoid_(const_cast<Tensor&>(*this)); }
+  Tensor& tanh_() const { return halftone::tanh_(const_cast<Tensor&>(*this)); }
+  Tensor& masked_fill_(const Tensor& mask, const Scalar& value) const {
+    return halftone::masked_fill_(const_cast<Tensor&>(*this), mask, value);
+  }
+  Tensor& index_add_(std::int64_t dim, const Tensor& index, const Tensor& source,
+                     const Scalar& alpha = 1) const {
+    return halftone::index_add_(const_cast<Tensor&>(*this), dim, index, source, alpha);
+  }
+  Tensor& scatter_(std::int64_t dim, const Tensor& index, const Tensor& src) const {
+    return halftone::scatter_(const_cast<Tensor&>(*this), dim, index, src);
+  }
+  Tensor& scatter_(std::int64_t dim, const Tensor& index, const Scalar& value) const {
+    return halftone::scatter_(const_cast<Tensor&>(*this), dim, index, value);
+  }
+  Tensor& scatter_add_(std::int64_t dim, const Tensor& index, const Tensor& src) const {
+    return halftone::scatter_add_(const_cast<Tensor&>(*this), dim, index, src);
+  }
+  Tensor where(const Tensor& condition, const Tensor& other) const {
+    return halftone::where(condition, *this, other);
+  }
+  Tensor reshape_as(const Tensor& other) const { return reshape(other.sizes()); }
+  Tensor view_as(const Tensor& other) const { return view(other.sizes()); }
+  Tensor new_empty(IntArrayRef size, const TensorOptions& options = {}) const;
+  Tensor new_zeros(IntArrayRef size, const TensorOptions& options = {}) const;
+  Tensor new_ones(IntArrayRef size, const TensorOptions& options = {}) const;
+  Tensor new_full(IntArrayRef size, const Scalar& value, const TensorOptions& options = {}) const;
+  Tensor& operator+=(const Tensor& other) { return add_(other); }
+  Tensor& operator-=(const Tensor& other) { return sub_(other); }
+  Tensor& operator*=(const Tensor& other) { return mul_(other); }
+  Tensor& operator/=(const Tensor& other) { return div_(other); }
+  Tensor& operator+=(const Scalar& other) { return add_(other); }
+  Tensor& operator-=(const Scalar& other) { return sub_(other); }
+  Tensor& operator*=(const Scalar& other) { return mul_(other); }
+  Tensor& operator/=(const Scalar& other) { return div_(other); }
+
+ private:
+  TensorImpl& impl() const {
+    if (!impl_) fail("Tensor", "the tensor is undefined (default-constructed or moved from)");
+    return *impl_;
+  }
+
+  IntrusivePtr<TensorImpl> impl_;
+};
+
+/// A non-owning list of tensors: from `{a, b}`, std::vector or one tensor.
+class TensorList {
+ public:
+  TensorList() = default;
+  TensorList(const Tensor& one) : TensorList(&one, 1) {}
+  TensorList(std::initializer_list<Tensor> tensors) : TensorList(tensors.begin(), tensors.size()) {}
+  TensorList(const std::vector<Tensor>& tensors) : TensorList(tensors.data(), tensors.size()) {}
+  TensorList(const Tensor* data, std::size_t size) : data_(data), size_(size) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Tensor* begin() const { return data_; }
+  const Tensor* end() const { return data_ + size_; }
+  const Tensor& operator[](std::size_t i) const { return data_[i]; }
+  std::vector<Tensor> vec() const { return {begin(), end()}; }
+
+ private:
+  const Tensor* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// --- Operators: tensors with tensors and with numbers ---
+inline Tensor operator+(const Tensor& a) { return a; }
+inline Tensor operator-(const Tensor& a) { return neg(a); }
+inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }
+inline Tensor operator!(const Tensor& a) { return logical_not(a); }
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator%(const Tensor& a, const Tensor& b) { return remainder(a, b); }
+inline Tensor operator+(const Tensor& a, const Scalar& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Scalar& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Scalar& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Scalar& b) { return div(a, b); }
+inline Tensor operator%(const Tensor& a, const Scalar& b) { return remainder(a, b); }
+inline Tensor operator+(const Scalar& a, const Tensor& b) { return add(b, a); }
+inline Tensor operator-(const Scalar& a, const Tensor& b) { return rsub(b, a); }
+inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(b, a); }
+inline Tensor operator/(const Scalar& a, const Tensor& b) { return mul(reciprocal(b), a); }
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, const Scalar& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Scalar& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Scalar& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Scalar& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Scalar& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Scalar& b) { return ge(a, b); }
+inline Tensor operator<(const Scalar& a, const Tensor& b) { return gt(b, a); }
+inline Tensor operator<=(const Scalar& a, const Tensor& b) { return ge(b, a); }
+inline Tensor operator>(const Scalar& a, const Tensor& b) { return lt(b, a); }
+inline Tensor operator>=(const Scalar& a, const Tensor& b) { return le(b, a); }
+inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
+inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
+inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
+inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+
+}  // namespace halftone
