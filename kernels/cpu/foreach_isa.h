@@ -32,6 +32,8 @@
 
 #include "halftone/engine/half.h"
 #include "halftone/kernels/cpu/isa.h"
+#include "halftone/kernels/cpu/lane_calls.h"
+#include "halftone/kernels/params.h"
 
 #ifndef HALFTONE_INLINE
 #define HALFTONE_INLINE inline __attribute__((always_inline))
