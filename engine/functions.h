@@ -70,6 +70,9 @@ Tensor to_dtype(const Tensor& self, ScalarType dtype);
 Tensor to_device(const Tensor& self, Device device, bool non_blocking = false);
 Tensor clone(const Tensor& self);
 Tensor contiguous(const Tensor& self);
+/// Out of place: `src` in self's shape and dtype; `value` everywhere.
+Tensor copy(const Tensor& self, const Tensor& src);
+Tensor fill(const Tensor& self, const Scalar& value);
 /// Writes `src`, broadcast and converted, into `self`.
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking = false);
 Tensor& fill_(Tensor& self, const Scalar& value);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "halftone/engine/device.h"
+#include "halftone/engine/dtype.h"
+
+namespace halftone::amp {
+
+/// How an operator behaves inside an autocast region. Stated once, in the operator's declaration.
+enum class Precision : std::uint8_t {
+  kAny,         ///< runs on what it is given; the result has the input's dtype
+  kLow,         ///< inputs are cast to the autocast dtype, the result has it too
+  kFp32,        ///< reads inputs in their own dtype, computes in fp32, gives fp32
+  kFp32Inside,  ///< computes in fp32, gives the input's dtype
+  kPromote,     ///< the widest of the inputs
+  kBanned,      ///< refused on half inputs: unsafe in half precision
+};
+
+/// "low", "fp32", "fp32_inside", "promote", "any", "banned".
+const char* precision_name(Precision precision);
+
+namespace detail {
+
+/// One link of the chain of PolicyOverride objects alive on this thread, innermost first.
+struct OverrideLink {
+  std::string_view op;
+  Precision precision;
+  const OverrideLink* outer;
+};
+
+struct ThreadState {
+  std::array<bool, kDeviceTypes> enabled{};
+  std::array<ScalarType, kDeviceTypes> dtype{kBFloat16, kHalf};  // PyTorch's defaults: bf16 on CPU, fp16 on CUDA
+  const OverrideLink* overrides = nullptr;
+  int depth = 0;  // nested Autocast objects; the cast cache lives until it returns to 0
+};
+
+extern constinit thread_local ThreadState thread_state;
+
+}  // namespace detail
+
+/// True when autocast is on for any device on this thread.
+inline bool autocast_active() {
+  return detail::thread_state.enabled[0] || detail::thread_state.enabled[1];
+}
+
+inline bool is_autocast_enabled(DeviceType device) {
+  return detail::thread_state.enabled[static_cast<int>(device)];
+}
+inline ScalarType get_autocast_dtype(DeviceType device) {
+  return detail::thread_state.dtype[static_cast<int>(device)];
+}
+
+/// The policy in force for `op`: the innermost override on this thread, or else the declared one.
+Precision effective_policy(std::string_view op, Precision declared);
+
+}  // namespace halftone::amp

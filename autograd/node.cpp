@@ -1,0 +1,95 @@
+#include "halftone/autograd/node.h"
+
+#include <atomic>
+
+namespace halftone {
+
+namespace detail {
+constinit thread_local bool grad_enabled = true;
+}
+
+namespace autograd {
+namespace {
+
+// Leaves count from 0, operators from 2^63: whatever order they are made in, leaves come last in backward.
+constexpr std::uint64_t kOperatorBase = std::uint64_t{1} << 63;
+
+std::uint64_t next_operator_number() {
+  static std::atomic<std::uint64_t> counter{kOperatorBase};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t next_leaf_number() {
+  static std::atomic<std::uint64_t> counter{0};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+unsigned next_hook_number() {
+  static std::atomic<unsigned> counter{0};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Nodes whose last reference went while another node is being destroyed on this thread.
+thread_local std::vector<Node*> doomed;
+thread_local bool draining = false;
+
+}  // namespace
+
+Node::Node(const char* name) : Node(name, next_operator_number()) {}
+
+void Node::add_input(const Tensor& input) {
+  if (!input.defined()) {
+    add_edge({}, {});
+    return;
+  }
+  const TensorImpl& impl = *input.unsafe_impl();
+  add_edge(gradient_edge(input), {impl.sizes, impl.dtype, impl.storage->device()});
+}
+
+void Node::add_edge(Edge edge, InputMeta meta) {
+  edges_.push_back(std::move(edge));
+  metas_.push_back(meta);
+}
+
+unsigned Node::add_hook(std::uint32_t output_nr, TensorHook hook) {
+  if (!hooks_) hooks_ = std::make_unique<std::vector<Hook>>();
+  hooks_->push_back({next_hook_number(), output_nr, std::move(hook)});
+  return hooks_->back().number;
+}
+
+void Node::remove_hook(unsigned number) {
+  if (hooks_) std::erase_if(*hooks_, [&](const Hook& hook) { return hook.number == number; });
+}
+
+void Node::run_hooks(Gradients& gradients) const {
+  if (!hooks_) return;
+  for (std::size_t i = 0; i < hooks_->size(); ++i) {
+    const Hook& hook = (*hooks_)[i];
+    Tensor& gradient = gradients[hook.output_nr];
+    if (!gradient.defined()) continue;
+    Tensor replaced = hook.run(gradient);
+    if (!replaced.defined()) continue;
+    if (replaced.sizes() != gradient.sizes()) {
+      fail("register_hook", "a hook returned ", replaced, " for a gradient of ", gradient);
+    }
+    gradient = std::move(replaced);
+  }
+}
+
+void Node::destroy() noexcept {
+  doomed.push_back(this);
+  if (draining) return;
+  draining = true;
+  while (!doomed.empty()) {
+    Node* node = doomed.back();
+    doomed.pop_back();
+    delete node;  // releases its edges, which only adds to the list
+  }
+  draining = false;
+}
+
+TensorMeta::TensorMeta(const TensorImpl& owner)
+    : Node("accumulate_grad", next_leaf_number()), leaf{owner.sizes, owner.dtype, owner.storage->device()} {}
+
+}  // namespace autograd
+}  // namespace halftone

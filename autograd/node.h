@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "halftone/autograd/grad_mode.h"
+#include "halftone/engine/inline_vector.h"
+#include "halftone/engine/tensor.h"
+
+namespace halftone::autograd {
+
+class Node;
+
+/// Where a gradient flows to: input `input_nr`'s gradient of the node that made a tensor, or of a leaf.
+struct Edge {
+  IntrusivePtr<Node> node;
+  std::uint32_t input_nr = 0;
+  explicit operator bool() const { return static_cast<bool>(node); }
+};
+
+/// Shape and dtype of an operator's input: what its gradient is summed and cast to.
+struct InputMeta {
+  Dims sizes;
+  ScalarType dtype = kFloat;
+  Device device = kCPU;
+};
+
+using Gradients = InlineVector<Tensor, 4>;
+using TensorHook = std::function<Tensor(Tensor)>;
+
+/// One recorded operator. Nodes carry a global sequence number; an edge only ever points to a smaller one, so
+/// backward is "run the largest number first" and needs neither dependency counts nor recursion.
+class Node : public RefCounted {
+ public:
+  /// `name` must outlive the node.
+  explicit Node(const char* name);
+
+  /// Turns the gradients of this node's outputs into those of its inputs, one per edge (undefined: zero).
+  virtual Gradients apply(Gradients output_gradients) = 0;
+  /// Frees what was kept for backward.
+  virtual void release_saved() {}
+  /// Calls `visit` for every storage kept for backward.
+  virtual void visit_saved(const std::function<void(const Tensor&)>& visit) const { (void)visit; }
+  /// True for a leaf's accumulator, which survives the graph.
+  virtual bool is_accumulator() const { return false; }
+
+  const char* name() const { return name_; }
+  std::uint64_t sequence_nr() const { return sequence_nr_; }
+  const InlineVector<Edge, 3>& next_edges() const { return edges_; }
+  const InputMeta& input_meta(std::size_t i) const { return metas_[i]; }
+  /// Records that input number next_edges().size() is `input`; its edge is empty when it needs no gradient.
+  void add_input(const Tensor& input);
+  void add_edge(Edge edge, InputMeta meta);
+
+  std::uint32_t output_count() const { return output_count_; }
+  void set_output_count(std::uint32_t count) { output_count_ = count; }
+
+  /// A hook on the gradient of output `output_nr`. Returns its number.
+  unsigned add_hook(std::uint32_t output_nr, TensorHook hook);
+  void remove_hook(unsigned number);
+  void run_hooks(Gradients& gradients) const;
+
+ protected:
+  Node(const char* name, std::uint64_t sequence_nr) : name_(name), sequence_nr_(sequence_nr) {}
+  /// Chains of any length are freed from a worklist, not by recursion.
+  void destroy() noexcept override;
+
+ private:
+  struct Hook {
+    unsigned number;
+    std::uint32_t output_nr;
+    TensorHook run;
+  };
+
+  const char* name_;
+  std::uint64_t sequence_nr_;
+  std::uint32_t output_count_ = 1;
+  InlineVector<Edge, 3> edges_;
+  InlineVector<InputMeta, 3> metas_;
+  std::unique_ptr<std::vector<Hook>> hooks_;
+};
+
+/// Marks gradients produced by the backward of a scaled loss: who scaled it, in which iteration, by what.
+struct GradientStamp {
+  const void* scaler = nullptr;
+  std::uint64_t iteration = 0;
+  double scale = 1;
+};
+
+/// A leaf's own node: holds its gradient and adds to it when backward arrives. Also holds what a non-leaf needs to
+/// retain its gradient. Leaves have smaller numbers than every operator, so they drain last.
+class TensorMeta final : public Node {
+ public:
+  explicit TensorMeta(const TensorImpl& owner);
+
+  /// Adds a gradient (already summed to the leaf's shape): in the leaf's dtype, or in `grad_dtype` if set.
+  Gradients apply(Gradients output_gradients) override;
+  bool is_accumulator() const override { return true; }
+
+  Tensor grad;
+  std::optional<ScalarType> grad_dtype;
+  std::optional<GradientStamp> stamp;
+  bool retains_grad = false;
+  std::string name;  ///< a parameter's name, for messages
+  /// Runs after a gradient was accumulated.
+  std::vector<std::function<void()>> post_accumulate_hooks;
+  /// A low-precision copy of the parameter that its optimizer keeps up to date ("half shadow").
+  Tensor shadow;
+  std::uint32_t shadow_version = 0;
+  /// What leaf this is; follows set_data.
+  InputMeta leaf;
+};
+
+/// The tensor's own autograd data, made on first use.
+TensorMeta& meta_of(const Tensor& tensor);
+/// The same, or null when the tensor has none yet.
+TensorMeta* find_meta(const Tensor& tensor);
+
+/// True when gradients flow to this tensor. A view of a tensor that was written with history counts.
+bool wants_grad(const TensorImpl& impl);
+inline bool wants_grad(const Tensor& tensor) { return tensor.defined() && wants_grad(*tensor.unsafe_impl()); }
+
+/// The node that made the tensor, or null for leaves. Views written through are brought up to date first.
+Node* grad_fn(const Tensor& tensor);
+
+/// Where the gradient of this tensor goes; empty when it needs none.
+Edge gradient_edge(const Tensor& tensor);
+
+/// Makes `tensor` output `output_nr` of `node`.
+void set_history(const Tensor& tensor, const IntrusivePtr<Node>& node, std::uint32_t output_nr = 0);
+
+/// Makes `view` a differentiable view of what `base` is (a view of).
+void set_view_of(const Tensor& view, const Tensor& base);
+
+/// Checks that `self` may be written in place by `op`; `recording` says whether the write goes on the tape.
+void check_inplace(const char* op, const Tensor& self, bool recording);
+
+/// After a recorded write into `self` by `node`: rebases self's history, and its base's if it is a view.
+void rebase_history(const Tensor& self, const IntrusivePtr<Node>& node);
+
+/// A second tensor object on the same data: what is kept for backward. It shares the gradient edge, not identity.
+Tensor snapshot(const Tensor& tensor);
+
+/// The same, holding a copy of the value: for a rule that reads what is about to be overwritten.
+Tensor detached_value(const Tensor& tensor);
+
+/// While a backward pass runs on this thread, the stamp its leaves receive; null outside.
+std::optional<GradientStamp>* current_stamp();
+
+}  // namespace halftone::autograd

@@ -1,0 +1,136 @@
+#include "halftone/ops/autocast.h"
+
+#include <vector>
+
+#include "halftone/autograd/node.h"
+#include "halftone/ops/operator.h"
+#include "halftone/ops/to_dtype.h"
+
+namespace halftone::ops {
+namespace {
+
+bool is_castable(const Tensor& tensor) {
+  return tensor.defined() && tensor.is_floating_point() && tensor.scalar_type() != kDouble;
+}
+
+struct CommonDtype {
+  std::optional<ScalarType> widest;
+  bool differ = false;
+};
+
+CommonDtype common_dtype(const TensorRefs& inputs) {
+  CommonDtype common;
+  for (const Tensor* input : inputs) {
+    if (!is_castable(*input)) continue;
+    common.differ = common.differ || (common.widest && *common.widest != input->scalar_type());
+    common.widest = promote_types(common.widest.value_or(input->scalar_type()), input->scalar_type());
+  }
+  return common;
+}
+
+// Cast weights of this thread's outermost region. The meta is held so that its address stays taken.
+struct CastEntry {
+  IntrusivePtr<RefCounted> leaf;
+  const Storage* source;
+  std::uint32_t version;
+  ScalarType dtype;
+  Tensor cast;
+};
+thread_local std::vector<CastEntry> cast_cache;
+
+// Weights are what is cast again and again: fp32 leaves that want a gradient.
+bool is_cacheable(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.unsafe_impl();
+  return impl.requires_grad && !impl.grad_fn && !impl.view_base;
+}
+
+Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
+  autograd::TensorMeta& meta = autograd::meta_of(tensor);
+  const std::uint32_t version = tensor._version();
+  if (meta.shadow.defined() && meta.shadow.scalar_type() == dtype && meta.shadow_version == version &&
+      meta.shadow.sizes() == tensor.sizes()) {
+    return meta.shadow;
+  }
+  for (CastEntry& entry : cast_cache) {
+    if (entry.leaf.get() != &meta || entry.dtype != dtype) continue;
+    if (entry.version != version || entry.source != &tensor.storage()) {
+      entry.cast = to_dtype(tensor, dtype);
+      entry.version = version;
+      entry.source = &tensor.storage();
+    }
+    return entry.cast;
+  }
+  cast_cache.push_back({tensor.unsafe_impl()->meta, &tensor.storage(), version, dtype, to_dtype(tensor, dtype)});
+  return cast_cache.back().cast;
+}
+
+}  // namespace
+
+CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, const char* instead_of_banned,
+                    const TensorRefs& inputs) {
+  CastPlan plan;
+  // The region in force is that of the device the tensors live on.
+  const Tensor* first = nullptr;
+  for (const Tensor* input : inputs) {
+    if (input->defined() && input->is_floating_point()) {
+      first = input;
+      break;
+    }
+  }
+  if (!first || !amp::is_autocast_enabled(first->device().type())) return plan;
+  const ScalarType low = amp::get_autocast_dtype(first->device().type());
+
+  switch (amp::effective_policy(op, declared)) {
+    case amp::Precision::kLow: {
+      for (const Tensor* input : inputs) {
+        if (is_castable(*input) && input->scalar_type() != low) plan.cast_to = low;
+      }
+      break;
+    }
+    case amp::Precision::kFp32: {
+      plan.output = kFloat;
+      if (!mixed_inputs && common_dtype(inputs).differ) plan.cast_to = kFloat;
+      break;
+    }
+    case amp::Precision::kPromote: {
+      const CommonDtype common = common_dtype(inputs);
+      if (!mixed_inputs && common.differ) plan.cast_to = common.widest;
+      break;
+    }
+    case amp::Precision::kBanned: {
+      for (const Tensor* input : inputs) {
+        if (input->defined() && is_low_precision(input->scalar_type())) {
+          fail(op, "is unsafe on ", input->scalar_type(), " inputs inside an autocast region", instead_of_banned);
+        }
+      }
+      break;
+    }
+    case amp::Precision::kAny:
+    case amp::Precision::kFp32Inside: break;
+  }
+  return plan;
+}
+
+Tensor autocast_cast(const Tensor& tensor, ScalarType dtype) {
+  if (!is_castable(tensor) || tensor.scalar_type() == dtype) return tensor;
+  if (!is_cacheable(tensor)) return to_dtype(tensor, dtype);
+  Tensor value;
+  {
+    NoGradGuard no_grad;
+    value = cached_value(tensor, dtype);
+  }
+  return record_cast(tensor, value);
+}
+
+CastCacheStats cast_cache_stats() {
+  CastCacheStats stats;
+  for (const CastEntry& entry : cast_cache) {
+    ++stats.entries;
+    stats.bytes += entry.cast.nbytes();
+  }
+  return stats;
+}
+
+void clear_cast_cache() { cast_cache.clear(); }
+
+}  // namespace halftone::ops
