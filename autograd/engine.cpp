@@ -13,6 +13,7 @@ namespace {
 
 thread_local bool anomaly_enabled = false;
 thread_local std::optional<GradientStamp>* thread_stamp = nullptr;
+thread_local bool thread_capturing = false;
 
 /// Backward runs in the dtypes that forward recorded: the casts are nodes of the graph already.
 class AutocastOff {
@@ -24,16 +25,23 @@ class AutocastOff {
   decltype(amp::detail::ThreadState::enabled) saved_;
 };
 
-class StampScope {
+/// What nodes can ask about the pass that runs them.
+class PassScope {
  public:
-  explicit StampScope(std::optional<GradientStamp>* stamp) : previous_(thread_stamp) {
-    if (previous_) *stamp = *previous_;  // a backward inside a backward (checkpoint) belongs to the same loss
-    thread_stamp = stamp;
+  explicit PassScope(bool capturing) : outer_(thread_stamp), outer_capturing_(thread_capturing) {
+    if (outer_) stamp_ = *outer_;  // a backward inside a backward (checkpoint) belongs to the same loss
+    thread_stamp = &stamp_;
+    thread_capturing = capturing;
   }
-  ~StampScope() { thread_stamp = previous_; }
+  ~PassScope() {
+    thread_stamp = outer_;
+    thread_capturing = outer_capturing_;
+  }
 
  private:
-  std::optional<GradientStamp>* previous_;
+  std::optional<GradientStamp> stamp_;
+  std::optional<GradientStamp>* outer_;
+  bool outer_capturing_;
 };
 
 /// Gradients on their way, one slot per node, found by the node's address.
@@ -149,8 +157,7 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
          const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
   const AutocastOff autocast_off;
   const AutoGradMode grad_mode(create_graph);
-  std::optional<GradientStamp> stamp;
-  const StampScope stamp_scope(&stamp);
+  const PassScope pass(captured != nullptr);
   std::unordered_set<const Node*> needed;
   if (captured) needed = nodes_towards(roots, targets);
   const auto is_needed = [&](const Node* node) { return !captured || needed.count(node) != 0; };
@@ -220,6 +227,7 @@ Roots make_roots(const char* caller, const TensorList& tensors, const TensorList
 }  // namespace
 
 std::optional<GradientStamp>* current_stamp() { return thread_stamp; }
+bool backward_is_capturing() { return thread_capturing; }
 
 bool AnomalyMode::is_enabled() { return anomaly_enabled; }
 void AnomalyMode::set_enabled(bool enabled) { anomaly_enabled = enabled; }

@@ -151,4 +151,7 @@ Tensor detached_value(const Tensor& tensor);
 /// While a backward pass runs on this thread, the stamp its leaves receive; null outside.
 std::optional<GradientStamp>* current_stamp();
 
+/// True while the backward pass on this thread serves autograd::grad, which touches no leaf.
+bool backward_is_capturing();
+
 }  // namespace halftone::autograd
