@@ -1,0 +1,38 @@
+#include "halftone/engine/tensor.h"
+
+namespace halftone {
+namespace {
+
+/// `options`, with the tensor's own dtype and device where it names none.
+TensorOptions completed(const TensorOptions& options, const Tensor& tensor) {
+  return options.dtype(options.dtype_opt().value_or(tensor.scalar_type()))
+      .device(options.device_opt().value_or(tensor.device()));
+}
+
+}  // namespace
+
+Scalar Tensor::item() const {
+  if (numel() != 1) fail("item", "expected a tensor of one element, got ", *this);
+  const void* element = data_ptr();
+  return dispatch_all(scalar_type(), [&]<class T>() { return Scalar(*static_cast<const T*>(element)); });
+}
+
+std::string Tensor::toString() const { return concat(*this); }
+
+Tensor Tensor::new_empty(IntArrayRef size, const TensorOptions& options) const {
+  return empty(size, completed(options, *this));
+}
+
+Tensor Tensor::new_zeros(IntArrayRef size, const TensorOptions& options) const {
+  return zeros(size, completed(options, *this));
+}
+
+Tensor Tensor::new_ones(IntArrayRef size, const TensorOptions& options) const {
+  return ones(size, completed(options, *this));
+}
+
+Tensor Tensor::new_full(IntArrayRef size, const Scalar& value, const TensorOptions& options) const {
+  return full(size, value, completed(options, *this));
+}
+
+}  // namespace halftone

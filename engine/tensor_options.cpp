@@ -1,0 +1,21 @@
+#include "halftone/engine/tensor_options.h"
+
+#include <atomic>
+
+#include "halftone/engine/error.h"
+
+namespace halftone {
+namespace {
+
+std::atomic<ScalarType> default_dtype{kFloat};
+
+}  // namespace
+
+ScalarType get_default_dtype() { return default_dtype.load(std::memory_order_relaxed); }
+
+void set_default_dtype(ScalarType dtype) {
+  if (!is_floating_point(dtype)) fail("set_default_dtype", "expected a floating type, got ", dtype);
+  default_dtype.store(dtype, std::memory_order_relaxed);
+}
+
+}  // namespace halftone
