@@ -14,7 +14,8 @@ void append(std::string& out, std::int64_t value) { out += std::to_string(value)
 
 void append(std::string& out, double value) {
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;  // shortest form that reads back the same
+  const auto end =
+      std::to_chars(text, text + sizeof text, value).ptr;  // shortest form that reads back the same
   out.append(text, end);
 }
 

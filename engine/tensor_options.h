@@ -32,7 +32,7 @@ class TensorOptions {
     return copy;
   }
   TensorOptions device(DeviceType type, std::int8_t index = -1) const { return device(Device(type, index)); }
-  TensorOptions requires_grad(bool requires_grad = true) const {
+  TensorOptions requires_grad(bool requires_grad) const {
     TensorOptions copy = *this;
     copy.requires_grad_ = requires_grad;
     return copy;

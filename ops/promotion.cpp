@@ -1,0 +1,67 @@
+#include "halftone/ops/promotion.h"
+
+#include <array>
+#include <optional>
+
+#include "halftone/ops/operator.h"
+
+namespace halftone::ops {
+namespace {
+
+/// bool < integer < floating.
+int kind(ScalarType dtype) { return dtype == kBool ? 0 : is_floating_point(dtype) ? 2 : 1; }
+
+/// How early a tensor decides: with dimensions, 0-d, a C++ number.
+int group_of(const Tensor& tensor) {
+  if (tensor.unsafe_impl()->is_wrapped_number) return 2;
+  return tensor.dim() == 0 ? 1 : 0;
+}
+
+ScalarType counted_dtype(const Tensor& tensor, int group) {
+  return group == 2 && tensor.is_floating_point() ? get_default_dtype() : tensor.scalar_type();
+}
+
+}  // namespace
+
+Tensor wrapped_number(const Scalar& value, Device device) {
+  Tensor out = allocate({{}, value.type(), device});
+  void* element = out.data_ptr();
+  if (value.is_floating_point()) {
+    *static_cast<double*>(element) = value.to_double();
+  } else if (value.is_boolean()) {
+    *static_cast<bool*>(element) = value.to<bool>();
+  } else {
+    *static_cast<std::int64_t*>(element) = value.to_long();
+  }
+  out.unsafe_impl()->is_wrapped_number = true;
+  return out;
+}
+
+ScalarType result_type(std::initializer_list<const Tensor*> tensors) {
+  std::array<std::optional<ScalarType>, 3> widest;
+  for (const Tensor* tensor : tensors) {
+    if (!tensor->defined()) continue;
+    const int group = group_of(*tensor);
+    const ScalarType dtype = counted_dtype(*tensor, group);
+    widest[group] = promote_types(widest[group].value_or(dtype), dtype);
+  }
+  std::optional<ScalarType> result;
+  for (const std::optional<ScalarType>& dtype : widest) {
+    if (dtype && (!result || kind(*dtype) > kind(*result)))
+      result = promote_types(result.value_or(*dtype), *dtype);
+  }
+  if (!result) fail("result_type", "expected at least one defined tensor");
+  return *result;
+}
+
+ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({&a, &b}); }
+
+ScalarType floating_or_default(ScalarType dtype) {
+  return is_floating_point(dtype) ? dtype : get_default_dtype();
+}
+
+ScalarType floating_result_type(std::initializer_list<const Tensor*> tensors) {
+  return floating_or_default(result_type(tensors));
+}
+
+}  // namespace halftone::ops
