@@ -6,7 +6,7 @@ install(TARGETS halftone EXPORT halftoneTargets)
 install(EXPORT halftoneTargets NAMESPACE halftone:: DESTINATION "${package_dir}")
 foreach(layer IN LISTS HALFTONE_LAYERS)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halftone"
-          FILES_MATCHING PATTERN "*.h" PATTERN "cuda" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "cpu" EXCLUDE PATTERN "cuda" EXCLUDE)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/halftone.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halftone")
 
