@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include "halftone/kernels/gemm.h"
+
+/// What gemm.cpp, conv.cpp and their per-ISA bodies agree on; not part of the interface.
+namespace halftone::cpu {
+
+/// Depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. Fixes the rounding: see gemm.h.
+inline constexpr std::int64_t kGemmBlockK = 256;
+/// Rows of A packed at a time: a multiple of every micro-kernel's rows (4, 6, 8).
+inline constexpr std::int64_t kGemmBlockM = 240;
+/// Rows and columns of C that one task computes at most: bounds the buffers, nothing else.
+inline constexpr std::int64_t kGemmTileM = 480;
+inline constexpr std::int64_t kGemmTileN = 512;
+/// Packed rows of A are this far apart: not a multiple of 4 KiB, so rows do not evict each other from L1.
+inline constexpr std::int64_t kGemmStrideA = kGemmBlockK + 16;
+
+/// Rows and columns of the register tile of the current ISA's micro-kernel.
+struct MicroTile {
+  std::int64_t rows, cols;
+};
+MicroTile gemm_micro_tile();
+
+/// A part of one result: rows i0 .. i0 + rows, columns j0 .. j0 + cols.
+struct GemmTile {
+  std::int64_t i0, rows, j0, cols;
+};
+
+/// One product: every pointer already at its matrix of the batch.
+struct GemmProblem {
+  std::int64_t m, n, k;
+  MatrixRef a, b;
+  MutableMatrixRef c;
+  const void* bias;  // null for none
+  Dtype bias_dtype;
+  std::int64_t bias_row_stride, bias_col_stride;  // one is 1, the other 0
+  MatrixRef addend;                               // data null for none
+  float alpha, beta;
+  Activation activation;
+};
+
+/// Packed operands and partial sums of the task a thread is working on. Kept for the thread's lifetime.
+struct GemmBuffers {
+  float* a;    // kGemmBlockM rows, kGemmStrideA apart
+  float* b;    // kGemmTileN columns in panels, kGemmBlockK deep
+  float* sum;  // kGemmTileM x kGemmTileN in micro tiles
+};
+GemmBuffers& gemm_buffers();
+
+/// Cuts an (m, n) result into tiles of whole micro-kernels, at least `wanted` of them where its size allows.
+struct GemmGrid {
+  std::int64_t m, n, tile_m, tile_n, count_m, count_n;
+  GemmGrid(std::int64_t m, std::int64_t n, std::int64_t wanted);
+  std::int64_t count() const { return count_m * count_n; }
+  GemmTile tile(std::int64_t index) const;
+};
+
+/// float64 operands (any mixture with a float64) and integers: gemm_reference.cpp.
+void gemm_float64(const GemmProblem& problem, double alpha, double beta);
+void gemm_integer(const GemmProblem& problem, std::int64_t alpha, std::int64_t beta);
+
+}  // namespace halftone::cpu

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "halftone/engine/dtype.h"
+
+namespace halftone {
+
+/// A matrix in memory, or `batch` of them: element (i, j) of matrix b stands at
+/// data + b * batch_stride + i * row_stride + j * col_stride, counted in elements. Any strides are fine for
+/// operands, zero and negative ones too; a transpose is the two strides swapped.
+struct MatrixRef {
+  const void* data = nullptr;
+  Dtype dtype = kFloat;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+/// The result of a product; no two elements may share a place.
+struct MutableMatrixRef {
+  void* data = nullptr;
+  Dtype dtype = kFloat;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 0;
+  std::int64_t batch_stride = 0;
+};
+
+enum class Activation { kNone, kRelu };
+
+/// What is done to an element of A*B in fp32 before its only rounding:
+/// activation(alpha * (A*B) + beta * addend + bias).
+struct Epilogue {
+  const void* bias =
+      nullptr;  ///< n contiguous elements, one per column, the same for every matrix of the batch
+  Dtype bias_dtype = kFloat;
+  Activation activation = Activation::kNone;
+  double alpha = 1;
+  double beta = 0;   ///< 0: the addend is not read, so its NaN do not count
+  MatrixRef addend;  ///< (m, n), any float dtype; may be the result itself (same place, dtype and strides)
+};
+
+/// Matrix products on one device.
+///
+/// `run`: C = epilogue(A * B) for `batch` matrices A (m, k), B (k, n), C (m, n).
+///
+/// Floating types may be mixed freely in A, B, C, addend and bias. Products accumulate in fp32 over the whole
+/// of k (fp64 when A or B is float64) and the result is rounded once, to C's dtype. Integers accumulate in
+/// int64 and wrap; they take an integer C and no activation.
+///
+/// On the CPU an element depends on its row of A, its column of B and k, and on nothing else: not on m, n,
+/// batch, its position, the strides or the number of threads. k is cut into blocks of fixed size; within a
+/// block one chain of fused multiply-adds runs over ascending k, starting from zero; the blocks' sums are
+/// added in order. (The plain x86-64 level has no fused multiply-add and rounds each product.) Error bound:
+/// |C - exact| <= (k + 2) * 2^-24 * sum |a||b| + u(C) * |exact|, for results in C's normal range.
+///
+/// bfloat16 times bfloat16 on AVX512-BF16 uses VDPBF16PS: two products per step (the odd k, then the even
+/// one), each step rounded to nearest even, subnormal inputs, intermediate and final sums counted as zero: an
+/// extra k * 2^-126 in the bound. Everywhere else subnormals are exact.
+///
+/// NaN and infinities propagate as IEEE 754 says (0 * inf is NaN). k == 0 gives the epilogue of zero.
+struct GemmKernels {
+  void (*run)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const MatrixRef& a,
+              const MatrixRef& b, const MutableMatrixRef& c, const Epilogue& epilogue);
+};
+
+}  // namespace halftone
