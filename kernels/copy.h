@@ -1,16 +1,20 @@
 #pragma once
 
+#include <cstdint>
+
 #include "halftone/engine/tensor.h"
 #include "halftone/kernels/kernels.h"
 
 namespace halftone {
 
-/// Copies and fills. Any dtype to any dtype, any strides, rounding once; a float that does not fit an integer
-/// saturates and NaN becomes 0.
+/// Kernels that move elements.
 struct CopyKernels {
-  /// src is broadcast to dst's shape.
+  /// dst[i] = src[i], converted to the dtype of `dst` as convert_value.h says (one rounding; floating to integer truncates
+  /// and saturates). `src` broadcasts to the sizes of `dst`; any strides. The two must not overlap, unless they
+  /// are the same elements. Throws Error when the sizes do not broadcast.
   void (*copy)(const Tensor& dst, const Tensor& src);
-  void (*fill)(const Tensor& dst, const Scalar& value);
+  /// Every element of `dst` becomes `value`, or `integer` when `dst` has an integer dtype or bool.
+  void (*fill)(const Tensor& dst, double value, std::int64_t integer);
 };
 
 template <>

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "halftone/engine/tensor.h"
+
+namespace halftone::cpu {
+
+/// Walks the elements of an output and of inputs broadcast to it in one common order, in runs along the innermost
+/// dimension. Dimensions are ordered by the output's strides and merged where every tensor allows it, so the common case is
+/// one dimension. Tensor 0 is the output. Does not allocate.
+template <int kTensors>
+class StridedLoop {
+ public:
+  /// Throws Error naming `op` if an input does not broadcast to `out`, or if `out` itself repeats elements.
+  void start(std::string_view op, const Tensor& out, std::span<const Tensor* const> in) {
+    size_ = out.numel();
+    count_ = static_cast<int>(in.size()) + 1;
+    if (start_flat(out, in)) return;
+    for (const Tensor* tensor : in) {
+      if (tensor->dim() > out.dim()) fail(op, "cannot broadcast ", *tensor, " to ", out);
+    }
+    const Dims& sizes = out.unsafe_impl()->sizes;
+    dims_ = 0;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      sizes_[dims_] = sizes[d];
+      strides_[dims_][0] = out.unsafe_impl()->strides[d];
+      for (int k = 1; k < count_; ++k) {
+        strides_[dims_][k] = broadcast_stride(op, *in[static_cast<std::size_t>(k - 1)], out, d);
+      }
+      if (sizes[d] == 1) continue;  // the next dimension takes its place
+      if (strides_[dims_][0] == 0) {
+        fail(op, "cannot write to ", out, ": it is expanded, its elements share memory");
+      }
+      ++dims_;
+    }
+    sort();
+    merge();
+  }
+
+  std::int64_t size() const { return size_; }
+
+  /// One element stands for all.
+  bool is_constant(int k) const { return flat(k) && strides_[last()][k] == 0; }
+
+  /// Element i of the walk is element i in memory.
+  bool is_dense(int k) const { return flat(k) && strides_[last()][k] == 1; }
+
+  /// Calls f(offset, stride, length), in elements, for the pieces of tensor k that hold elements begin .. begin + n.
+  template <class F>
+  void for_each_run(int k, std::int64_t begin, std::int64_t n, F f) const {
+    const std::int64_t inner = strides_[last()][k];
+    if (flat(k)) {
+      f(begin * inner, inner, n);
+      return;
+    }
+    std::int64_t index[kMaxDims];
+    std::int64_t offset = 0;
+    std::int64_t rest = begin;
+    for (int d = last(); d >= 0; --d) {
+      index[d] = rest % sizes_[d];
+      rest /= sizes_[d];
+      offset += index[d] * strides_[d][k];
+    }
+    while (true) {
+      const std::int64_t length = std::min(n, sizes_[last()] - index[last()]);
+      f(offset, inner, length);
+      n -= length;
+      if (n == 0) return;
+      offset -= index[last()] * inner;
+      index[last()] = 0;
+      for (int d = last() - 1;; --d) {
+        offset += strides_[d][k];
+        if (++index[d] < sizes_[d]) break;
+        offset -= sizes_[d] * strides_[d][k];
+        index[d] = 0;
+      }
+    }
+  }
+
+ private:
+  int last() const { return dims_ - 1; }
+
+  /// The stride of tensor k is the same from any element to the next.
+  bool flat(int k) const { return flat_[k]; }
+
+  /// The usual case without looking at dimensions: all contiguous of one shape, or single elements.
+  bool start_flat(const Tensor& out, std::span<const Tensor* const> in) {
+    if (!out.is_contiguous()) return false;
+    strides_[0][0] = 1;
+    for (int k = 1; k < count_; ++k) {
+      const Tensor& tensor = *in[static_cast<std::size_t>(k - 1)];
+      if (tensor.numel() == 1 && tensor.dim() <= out.dim()) {
+        strides_[0][k] = 0;
+      } else if (tensor.is_contiguous() && tensor.sizes() == out.sizes()) {
+        strides_[0][k] = 1;
+      } else {
+        return false;
+      }
+    }
+    std::fill_n(flat_, count_, true);
+    sizes_[0] = size_;
+    dims_ = 1;
+    return true;
+  }
+
+  static std::int64_t broadcast_stride(std::string_view op, const Tensor& tensor, const Tensor& out,
+                                       std::size_t d) {
+    const TensorImpl& impl = *tensor.unsafe_impl();
+    const Dims& wanted = out.unsafe_impl()->sizes;
+    const std::size_t missing = wanted.size() - impl.sizes.size();
+    if (d < missing) return 0;
+    const std::int64_t size = impl.sizes[d - missing];
+    if (size == 1) return 0;
+    if (size != wanted[d]) fail(op, "cannot broadcast ", tensor, " to ", out);
+    return impl.strides[d - missing];
+  }
+
+  /// Largest output stride first (insertion sort, stable: at most eight).
+  void sort() {
+    for (int d = 1; d < dims_; ++d) {
+      for (int i = d; i > 0 && strides_[i - 1][0] < strides_[i][0]; --i) {
+        std::swap(sizes_[i - 1], sizes_[i]);
+        for (int k = 0; k < count_; ++k) std::swap(strides_[i - 1][k], strides_[i][k]);
+      }
+    }
+  }
+
+  bool mergeable(int outer, int k) const {
+    return strides_[outer][k] == strides_[outer + 1][k] * sizes_[outer + 1];
+  }
+
+  void merge() {
+    if (dims_ == 0) {  // a single element
+      sizes_[0] = 1;
+      std::fill_n(strides_[0], count_, 0);
+      strides_[0][0] = 1;
+      dims_ = 1;
+    }
+    int kept = dims_ - 1;  // merged dimensions gather at the end
+    for (int d = dims_ - 2; d >= 0; --d) {
+      bool all = true;
+      for (int k = 0; k < count_; ++k) all &= strides_[d][k] == strides_[kept][k] * sizes_[kept];
+      if (all) {
+        sizes_[kept] *= sizes_[d];
+        continue;
+      }
+      --kept;
+      sizes_[kept] = sizes_[d];
+      std::copy_n(strides_[d], count_, strides_[kept]);
+    }
+    for (int d = kept; kept > 0 && d < dims_; ++d) {
+      sizes_[d - kept] = sizes_[d];
+      std::copy_n(strides_[d], count_, strides_[d - kept]);
+    }
+    dims_ -= kept;
+    for (int k = 0; k < count_; ++k) {
+      flat_[k] = true;
+      for (int d = 0; d + 1 < dims_; ++d) flat_[k] &= mergeable(d, k);
+    }
+  }
+
+  std::int64_t size_;
+  int dims_;
+  int count_;
+  std::int64_t sizes_[kMaxDims];
+  std::int64_t strides_[kMaxDims][kTensors];
+  bool flat_[kTensors];
+};
+
+}  // namespace halftone::cpu

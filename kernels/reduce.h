@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "halftone/engine/tensor.h"
+#include "halftone/kernels/kernels.h"
+#include "halftone/kernels/params.h"
+
+namespace halftone {
+
+/// Bit d set: dimension d is reduced.
+using DimMask = std::uint32_t;
+
+/// What remains of the reduced elements.
+enum class Reduction : std::uint8_t {
+  kSum,           // 0 of nothing
+  kMean,          // NaN of nothing
+  kProd,          // 1 of nothing
+  kMax,           // NaN if any is NaN; operators refuse empty reductions
+  kMin,           //
+  kAny,           // 1 if any is not zero, else 0
+  kAll,           // 1 if none is zero, else 0
+  kNorm1,         // sum |x|
+  kNorm2,         // sqrt(sum x^2), squares in double: no overflow while the result is representable
+  kNormInf,       // max |x|
+  kNormP,         // (sum |x|^p)^(1/p), powers in double. Params: p
+  kCountNonzero,  //
+  kLogSumExp,     // log(sum e^x), shifted by the maximum
+  kVar,           // sum (x - mean)^2 / max(n - correction, 0), in two passes. Params: correction
+};
+
+enum class Cumulative : std::uint8_t { kSum, kProd };
+
+/// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs. Partial results are
+/// float for floating inputs (double for float64 and for norms, int64 for integers), combined in a fixed tree of
+/// blocks, so that a result depends neither on the number of threads nor on the layout of other dimensions.
+struct ReduceKernels {
+  /// `out` has the kept dimensions of `in` in order; the reduced ones are absent or have size 1.
+  void (*run)(Reduction op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params);
+  /// The index (int64) along `dim` of the first largest or smallest element, NaN counting as both, and its value if
+  /// `out_value` is given. Shapes as in `run`. The dimension must not be empty.
+  void (*arg)(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in, std::int64_t dim);
+  /// Running sum or product along `dim`, from the end if `reverse`; `out` has the sizes of `in` and may be `in`.
+  void (*cumulative)(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse);
+};
+
+template <>
+const ReduceKernels& cpu_kernels<ReduceKernels>();
+
+}  // namespace halftone
