@@ -12,7 +12,7 @@ namespace halftone {
 using DimMask = std::uint32_t;
 
 /// What remains of the reduced elements.
-enum class Reduction : std::uint8_t {
+enum class ReduceOp : std::uint8_t {
   kSum,           // 0 of nothing
   kMean,          // NaN of nothing
   kProd,          // 1 of nothing
@@ -36,7 +36,7 @@ enum class Cumulative : std::uint8_t { kSum, kProd };
 /// blocks, so that a result depends neither on the number of threads nor on the layout of other dimensions.
 struct ReduceKernels {
   /// `out` has the kept dimensions of `in` in order; the reduced ones are absent or have size 1.
-  void (*run)(Reduction op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params);
+  void (*run)(ReduceOp op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params);
   /// The index (int64) along `dim` of the first largest or smallest element, NaN counting as both, and its value if
   /// `out_value` is given. Shapes as in `run`. The dimension must not be empty.
   void (*arg)(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in, std::int64_t dim);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -11,7 +12,8 @@ namespace halftone::cpu {
 
 /// Walks the elements of an output and of inputs broadcast to it in one common order, in runs along the innermost
 /// dimension. Dimensions are ordered by the output's strides and merged where every tensor allows it, so the common case is
-/// one dimension. Tensor 0 is the output. Does not allocate.
+/// one dimension. Tensor 0 is the output. Does not
+/// allocate.
 template <int kTensors>
 class StridedLoop {
  public:
@@ -52,37 +54,73 @@ class StridedLoop {
   /// Calls f(offset, stride, length), in elements, for the pieces of tensor k that hold elements begin .. begin + n.
   template <class F>
   void for_each_run(int k, std::int64_t begin, std::int64_t n, F f) const {
-    const std::int64_t inner = strides_[last()][k];
     if (flat(k)) {
-      f(begin * inner, inner, n);
+      const std::int64_t stride = strides_[last()][k];
+      f(begin * stride, stride, n);
       return;
     }
-    std::int64_t index[kMaxDims];
-    std::int64_t offset = 0;
-    std::int64_t rest = begin;
-    for (int d = last(); d >= 0; --d) {
-      index[d] = rest % sizes_[d];
-      rest /= sizes_[d];
-      offset += index[d] * strides_[d][k];
+    walk(k, k + 1, begin, n,
+         [&](const std::int64_t* offsets, const std::int64_t* strides, std::int64_t length) {
+           f(offsets[k], strides[k], length);
+         });
+  }
+
+  /// The same for all tensors at once: f(offsets, strides, length) with one offset and one stride per tensor.
+  template <class F>
+  void for_each_pair(std::int64_t begin, std::int64_t n, F f) const {
+    walk(0, count_, begin, n, f);
+  }
+
+  /// batches x rows x columns, element (b, i, j) at b batch_strides[0] + i dst_stride + j of tensor 0 and at
+  /// b batch_strides[1] + j src_stride + i of tensor 1.
+  struct TransposedMatrix {
+    std::int64_t batches, batch_strides[2];
+    std::int64_t rows, columns, dst_stride, src_stride;
+  };
+  /// Whether the walk over two tensors is such a transposition, too large for a plain loop to do well.
+  std::optional<TransposedMatrix> transposed_matrix() const {
+    if (count_ != 2 || dims_ < 2 || dims_ > 3) return {};
+    const int i = dims_ - 2, j = dims_ - 1;
+    if (strides_[j][0] != 1 || strides_[i][1] != 1 || sizes_[i] < 8 || sizes_[j] < 8) return {};
+    TransposedMatrix matrix{1, {0, 0}, sizes_[i], sizes_[j], strides_[i][0], strides_[j][1]};
+    if (dims_ == 3) {
+      matrix.batches = sizes_[0];
+      matrix.batch_strides[0] = strides_[0][0];
+      matrix.batch_strides[1] = strides_[0][1];
     }
-    while (true) {
-      const std::int64_t length = std::min(n, sizes_[last()] - index[last()]);
-      f(offset, inner, length);
-      n -= length;
-      if (n == 0) return;
-      offset -= index[last()] * inner;
-      index[last()] = 0;
-      for (int d = last() - 1;; --d) {
-        offset += strides_[d][k];
-        if (++index[d] < sizes_[d]) break;
-        offset -= sizes_[d] * strides_[d][k];
-        index[d] = 0;
-      }
-    }
+    return matrix;
   }
 
  private:
   int last() const { return dims_ - 1; }
+
+  /// Visits the runs of tensors first .. end - 1.
+  template <class F>
+  void walk(int first, int end, std::int64_t begin, std::int64_t n, F f) const {
+    std::int64_t index[kMaxDims];
+    std::int64_t offsets[kTensors] = {};
+    std::int64_t rest = begin;
+    for (int d = last(); d >= 0; --d) {
+      index[d] = rest % sizes_[d];
+      rest /= sizes_[d];
+      for (int k = first; k < end; ++k) offsets[k] += index[d] * strides_[d][k];
+    }
+    const std::int64_t* const inner = strides_[last()];
+    while (n > 0) {
+      const std::int64_t length = std::min(n, sizes_[last()] - index[last()]);
+      f(static_cast<const std::int64_t*>(offsets), inner, length);
+      n -= length;
+      if (n == 0) return;
+      for (int k = first; k < end; ++k) offsets[k] -= index[last()] * inner[k];
+      index[last()] = 0;
+      for (int d = last() - 1;; --d) {
+        for (int k = first; k < end; ++k) offsets[k] += strides_[d][k];
+        if (++index[d] < sizes_[d]) break;
+        for (int k = first; k < end; ++k) offsets[k] -= sizes_[d] * strides_[d][k];
+        index[d] = 0;
+      }
+    }
+  }
 
   /// The stride of tensor k is the same from any element to the next.
   bool flat(int k) const { return flat_[k]; }
