@@ -368,6 +368,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 Tensor kl_div(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
               bool log_target = false);
 
+// --- Backward operators (used by gradient rules) ---------------------------------------------------------------
+/// alpha * self @ other in `dtype`, the batch dimensions summed in fp32 or repeated to `size`; rounded once.
+Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
+
 // --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);
 Tensor& normal_(Tensor& self, double mean = 0, double std = 1, std::optional<Generator> generator = std::nullopt);

@@ -5,7 +5,8 @@
 
 #define HALFTONE_OPERATORS(X) \
   X(ToDtype) X(Clone) X(Copy) X(Fill) \
-  X(Add)
+  X(Add) \
+  X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear)
 
 namespace halftone::ops {
 
