@@ -116,7 +116,7 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (loop.size() == 0) return;
   const ScalarType from = src.scalar_type(), to = dst.scalar_type();
   if (from == to) {
-    if (dst.data_ptr() == src.data_ptr() && dst.strides() == src.strides()) return;
+    if (dst.data_ptr() == src.data_ptr() && dst.sizes() == src.sizes() && dst.strides() == src.strides()) return;
     copy_same_dtype(dst, src, loop);
   } else if (!is_floating_point(from)) {
     // int64 holds every integer; the conversion to a floating type rounds once.
@@ -132,7 +132,7 @@ void fill(const Tensor& dst, double value, std::int64_t integer) {
     const S element = std::is_integral_v<S> ? convert_value<S>(integer) : convert_value<S>(value);
     std::memcpy(&bits, &element, sizeof(S));
   });
-  StridedLoop<1> loop;
+  Loop loop;
   loop.start("fill_", dst, {});
   std::byte* const to = dst.unsafe_impl()->data();
   dispatch_size(dst.element_size(), [&]<class S>() {

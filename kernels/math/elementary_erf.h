@@ -1,6 +1,6 @@
 // erf and erfc of F32; see elementary.h. The polynomials are Norbert Juffa's.
 
-/// erf x. 1 | 1
+/// erf x. 1.1 | 1.3
 HALFTONE_INLINE F32 erf(F32 x) {
   const F32 t = abs(x);
   const F32 s = x * x;
@@ -32,7 +32,7 @@ HALFTONE_INLINE F32 square_rest(F32 a, F32 s) {
 #endif
 }
 
-/// 1 - erf x, accurate in the tail. 2.6 | 3
+/// 1 - erf x, accurate in the tail. 3 | 3.3
 HALFTONE_INLINE F32 erfc(F32 x) {
   const F32 a = abs(x);
   // q = (a - 2) / (a + 2), which maps [0, inf) to [-1, 1), with one correction step.

@@ -59,7 +59,7 @@ HALFTONE_INLINE F32 cos(F32 x) {
   return y;
 }
 
-/// tan x. 3 | 3
+/// tan x. 3 | 3.3
 HALFTONE_INLINE F32 tan(F32 x) {
   const Reduced d = reduce_half_pi(x);
   const Mask odd = (d.n & I32(1)) == I32(1);
@@ -86,7 +86,7 @@ HALFTONE_INLINE F32 atan_unit(F32 a) {
 inline constexpr float kPi = 3.14159274f, kPiLow = -8.74227766e-8f;
 inline constexpr float kHalfPi = 1.57079637f, kHalfPiLow = -4.37113883e-8f;
 
-/// atan x. 1.6 | 1.6
+/// atan x. 1.7 | 1.7
 HALFTONE_INLINE F32 atan(F32 x) {
   const F32 a = abs(x);
   const Mask inverted = a > F32(1.0);
@@ -118,7 +118,7 @@ HALFTONE_INLINE F32 asin_half(F32 a) {
   return fma(p * z, a, a);
 }
 
-/// asin x and acos x. 2.2 | 2.2
+/// asin x and acos x. 2.4 | 2.4
 HALFTONE_INLINE F32 asin(F32 x) {
   const F32 a = abs(x);
   const Mask large = a > F32(0.5);
