@@ -28,8 +28,9 @@ constexpr double kFlopsPerTask = 1e6;
 class BufferMemory {
  public:
   BufferMemory() {
-    constexpr std::size_t a = kGemmBlockM * kGemmStrideA, b = kGemmTileN * kGemmBlockK,
-                          sum = kGemmTileM * kGemmTileN;
+    // Packers store whole vectors: a little room behind each part.
+    constexpr std::size_t a = kGemmBlockM * kGemmStrideA, b = kGemmTileN * kGemmBlockK + 64,
+                          sum = kGemmTileM * kGemmTileN + 64;
     memory_ = static_cast<float*>(::operator new((a + b + sum) * sizeof(float), kAlignment));
     buffers_ = {memory_, memory_ + a, memory_ + a + b};
   }
