@@ -3,14 +3,17 @@
 // Catch2 2.x's header and names, for distributions that have Catch2 3 (Debian 13, Ubuntu 24.04).
 
 #include <catch2/catch_all.hpp>
+#include <concepts>
 #include <string>
 
 using Catch::Approx;
 
 namespace Catch::Matchers {
 
-inline StringContainsMatcher Contains(const char* text) { return ContainsSubstring(text); }
-inline StringContainsMatcher Contains(const std::string& text) { return ContainsSubstring(text); }
+template <std::convertible_to<std::string> Text>
+StringContainsMatcher Contains(Text&& text) {
+  return ContainsSubstring(text);
+}
 
 }  // namespace Catch::Matchers
 
