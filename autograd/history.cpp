@@ -5,23 +5,37 @@
 namespace halftone::autograd {
 namespace {
 
-/// Where a view lies in its base. The base is contiguous, so the window also fits the base's (contiguous) gradient.
-struct Window {
-  Dims sizes, strides;
-  std::int64_t offset;  // from the base's first element
-
+/// Where a view lies in its base. Gradients have the base's shape; for the window to fit they are laid out as the base is.
+class Window {
+ public:
   Window(const TensorImpl& view, const TensorImpl& base)
-      : sizes(view.sizes), strides(view.strides), offset(view.offset - base.offset) {
+      : sizes_(view.sizes), strides_(view.strides), offset_(view.offset - base.offset), base_(base.sizes, base.strides) {
     if (!base.is_contiguous) {
-      fail("in-place write", "a write through a view of a non-contiguous tensor ", base.sizes, " with strides ",
-           base.strides, " cannot be recorded; call contiguous() on it before taking views");
+      elements_ = base.numel == 0 ? 0 : 1;
+      for (std::size_t d = 0; d < base.sizes.size(); ++d) elements_ += (base.sizes[d] - 1) * base.strides[d];
     }
   }
 
-  Tensor of(const Tensor& whole) const { return as_strided(whole.contiguous(), sizes, strides, offset); }
-  Tensor scatter(const Tensor& whole, const Tensor& part) const {
-    return as_strided_scatter(whole, part, sizes, strides, offset);
+  Tensor of(const Tensor& whole) const {
+    const Tensor memory = laid_out(whole);
+    return as_strided(memory, sizes_, strides_, memory.storage_offset() + offset_);
   }
+  Tensor scatter(const Tensor& whole, const Tensor& part) const {
+    const Tensor memory = as_strided_scatter(laid_out(whole), part, sizes_, strides_, offset_);
+    if (elements_ < 0) return memory;
+    return as_strided(memory, base_.first, base_.second, memory.storage_offset());
+  }
+
+ private:
+  Tensor laid_out(const Tensor& whole) const {
+    if (elements_ < 0) return whole.contiguous();
+    return as_strided_scatter(zeros({elements_}, whole.options()), whole, base_.first, base_.second, 0);
+  }
+
+  Dims sizes_, strides_;
+  std::int64_t offset_;  // from the base's first element
+  std::pair<Dims, Dims> base_;
+  std::int64_t elements_ = -1;  // from the base's first to its last; -1 when it is contiguous
 };
 
 /// A view of a base that was written since the view was taken: its history starts from the base as it is now.
