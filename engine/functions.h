@@ -265,7 +265,8 @@ std::vector<Tensor> split(const Tensor& self, std::int64_t split_size, std::int6
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, std::int64_t dim = 0);
 std::vector<Tensor> chunk(const Tensor& self, std::int64_t chunks, std::int64_t dim = 0);
 std::vector<Tensor> unbind(const Tensor& self, std::int64_t dim = 0);
-/// `self` with the window (size, stride, storage_offset) replaced by `src`: the gradient of a write through a view.
+/// A contiguous copy of `self` with the window (size, stride, storage_offset; counted in that copy) replaced by `src`:
+/// the gradient of a write through a view. The window must not overlap itself.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::int64_t storage_offset);
 Tensor cat(const TensorList& tensors, std::int64_t dim = 0);
@@ -369,6 +370,16 @@ Tensor kl_div(const Tensor& self, const Tensor& target, Reduction::Reduction red
               bool log_target = false);
 
 // --- Backward operators (used by gradient rules) ---------------------------------------------------------------
+/// Zeros of `input_sizes` with `grad` where select, slice or diagonal would read.
+Tensor select_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t dim, std::int64_t index);
+Tensor slice_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t dim, std::int64_t start,
+                      std::int64_t end, std::int64_t step);
+Tensor diagonal_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t offset, std::int64_t dim1,
+                         std::int64_t dim2);
+/// The gradient of as_strided: `grad` added up over the memory that the window (size, stride, `offset` from the input's
+/// first element) shares with the input.
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef size,
+                           IntArrayRef stride, std::int64_t offset);
 /// alpha * self @ other in `dtype`, the batch dimensions summed in fp32 or repeated to `size`; rounded once.
 Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
 
