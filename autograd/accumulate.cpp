@@ -8,25 +8,55 @@ bool is_exclusive(const Tensor& tensor) {
   return tensor.impl_ptr()->use_count() == 1 && tensor.storage().use_count() == 1 && tensor.is_contiguous();
 }
 
-/// Gradients of one scaled loss must not be added to others: their sum could not be unscaled.
-void check_stamp(const TensorMeta& meta, const std::optional<GradientStamp>& arriving) {
-  const bool same = meta.stamp.has_value() == arriving.has_value() &&
-                    (!arriving || (meta.stamp->scaler == arriving->scaler && meta.stamp->scale == arriving->scale));
-  if (same) return;
-  const std::string who = meta.name.empty() ? std::string("a parameter") : "parameter '" + meta.name + "'";
-  if (meta.stamp && arriving && meta.stamp->scaler != arriving->scaler) {
+bool is_all_zero(const Tensor& gradient) {
+  NoGradGuard no_grad;
+  return count_nonzero(gradient).item<std::int64_t>() == 0;
+}
+
+/// Brings the gradient that is there to the units of the one that arrives. Gradients of a scaled loss cannot be added
+/// to others: their sum could not be unscaled. Those of the same scaler at another scale are rescaled.
+void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving) {
+  const GradientStamp* held = gradient_stamp(meta);
+  if (!held && !arriving) return;
+  if (held && arriving && held->scaler == arriving->scaler) {
+    if (held->scale != arriving->scale) meta.grad = meta.grad * (arriving->scale / held->scale);
+    return;
+  }
+  if (is_all_zero(meta.grad)) return;  // zero in any units
+  const std::string who = meta.name.empty() ? concat("a parameter ", meta.leaf.dtype, meta.leaf.sizes)
+                                            : "parameter '" + meta.name + "'";
+  if (held && arriving) {
     fail("backward", who, " holds a gradient scaled by another scaler; use one scaler per optimizer");
   }
-  if (meta.stamp && arriving) {
-    fail("backward", who, " holds a gradient scaled by ", meta.stamp->scale, ", this loss was scaled by ",
-         arriving->scale, "; call zero_grad() after update(), or accumulate before update()");
-  }
-  fail("backward", who, meta.stamp ? " holds a scaled gradient and this loss is not scaled"
-                                   : " holds a true gradient and this loss is scaled",
+  fail("backward", who, held ? " holds a scaled gradient and this loss is not scaled"
+                             : " holds a true gradient and this loss is scaled",
        "; scale every loss that accumulates into it with scale(loss), or call zero_grad() between");
 }
 
 }  // namespace
+
+const GradientStamp* gradient_stamp(const TensorMeta& meta) {
+  const bool is_scaled = meta.stamp && meta.grad.defined() && meta.grad.unsafe_impl()->is_scaled_gradient;
+  return is_scaled ? &*meta.stamp : nullptr;
+}
+
+void clear_stamp(TensorMeta& meta) {
+  meta.stamp.reset();
+  if (meta.grad.defined()) meta.grad.unsafe_impl()->is_scaled_gradient = false;
+}
+
+void clear_gradient(const Tensor& leaf, bool set_to_none) {
+  TensorMeta* meta = find_meta(leaf);
+  if (!meta || !meta->grad.defined()) return;
+  clear_stamp(*meta);
+  if (set_to_none) {
+    meta->grad.reset();
+  } else {
+    NoGradGuard no_grad;
+    meta->grad = meta->grad.detach();
+    meta->grad.zero_();
+  }
+}
 
 Gradients TensorMeta::apply(Gradients output_gradients) {
   Tensor arriving = std::move(output_gradients[0]);
@@ -42,7 +72,7 @@ Gradients TensorMeta::apply(Gradients output_gradients) {
     grad = differentiable || is_exclusive(arriving) ? std::move(arriving) : arriving.detach().clone();
     grad.storage().set_category(MemoryCategory::kGradient);
   } else {
-    check_stamp(*this, arriving_stamp);
+    match_units(*this, arriving_stamp);
     if (differentiable) {
       grad = grad + arriving;
     } else {
@@ -51,6 +81,7 @@ Gradients TensorMeta::apply(Gradients output_gradients) {
     }
   }
   stamp = arriving_stamp;
+  grad.unsafe_impl()->is_scaled_gradient = stamp.has_value();
   for (const auto& hook : post_accumulate_hooks) hook();
   return {};
 }

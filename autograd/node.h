@@ -115,6 +115,14 @@ class TensorMeta final : public Node {
   InputMeta leaf;
 };
 
+/// The stamp of a leaf's gradient, or null when the gradient is in true units: never stamped, unscaled since, or replaced
+/// by another tensor.
+const GradientStamp* gradient_stamp(const TensorMeta& meta);
+/// Says that the gradient is in true units now.
+void clear_stamp(TensorMeta& meta);
+/// Drops the gradient of a leaf, or fills it with zeros; its stamp goes with it.
+void clear_gradient(const Tensor& leaf, bool set_to_none = true);
+
 /// The tensor's own autograd data, made on first use.
 TensorMeta& meta_of(const Tensor& tensor);
 /// The same, or null when the tensor has none yet.

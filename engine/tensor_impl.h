@@ -32,6 +32,7 @@ struct TensorImpl final : RefCounted {
   bool is_contiguous;
   bool is_wrapped_number = false;  // made from a C++ number: does not widen its partner's dtype
   bool requires_grad = false;      // leaves only
+  bool is_scaled_gradient = false;  // a leaf's gradient that a scaled loss made; the leaf's stamp says by what
 
   std::uint32_t output_nr = 0;            // which output of grad_fn this is
   std::uint32_t view_version = 0;         // storage version for which a view's grad_fn holds
