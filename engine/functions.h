@@ -382,6 +382,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArray
                            IntArrayRef stride, std::int64_t offset);
 /// alpha * self @ other in `dtype`, the batch dimensions summed in fp32 or repeated to `size`; rounded once.
 Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
+Tensor softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
+Tensor log_softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
 
 // --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);

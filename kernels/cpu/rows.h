@@ -1,0 +1,94 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "halftone/engine/tensor.h"
+#include "halftone/kernels/cpu/convert.h"
+
+namespace halftone::cpu {
+
+/// Scratch rows are padded to a multiple of the widest vector.
+inline constexpr std::int64_t kRowPadding = 16;
+constexpr std::int64_t padded(std::int64_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding; }
+
+/// The vectors of a tensor along one dimension, numbered in row-major order of the other dimensions, whatever the
+/// strides. T is what rows are computed in: float or double.
+template <class T>
+class Rows {
+ public:
+  Rows(const Tensor& x, std::int64_t dim)
+      : data_(static_cast<std::byte*>(x.data_ptr())),
+        element_size_(static_cast<std::int64_t>(x.element_size())),
+        sizes_(x.sizes().dims()),
+        strides_(x.strides().dims()),
+        load_(loader<T>(x.scalar_type())),
+        store_(storer<T>(x.scalar_type())) {
+    if (x.dim() > 0) {
+      const auto d = static_cast<std::size_t>(dim);
+      length_ = sizes_[d];
+      stride_ = strides_[d];
+      sizes_.erase(d);
+      strides_.erase(d);
+    }
+    count_ = count_elements(sizes_);
+    merge();
+  }
+
+  std::int64_t count() const { return count_; }
+  std::int64_t length() const { return length_; }
+
+  /// Row `r` into `row`, which holds padded(length()) elements; the rest becomes `padding`.
+  void load(std::int64_t r, T* row, T padding) const {
+    load_(row, data_ + offset(r), stride_, length_);
+    std::fill(row + length_, row + padded(length_), padding);
+  }
+  void store(std::int64_t r, const T* row) const { store_(data_ + offset(r), stride_, row, length_); }
+
+ private:
+  /// In bytes.
+  std::int64_t offset(std::int64_t r) const {
+    std::int64_t at = 0;
+    for (std::size_t d = sizes_.size(); d-- > 1;) {
+      at += r % sizes_[d] * strides_[d];
+      r /= sizes_[d];
+    }
+    if (!sizes_.empty()) at += r * strides_[0];
+    return at * element_size_;
+  }
+
+  /// Neighbouring dimensions that step evenly become one.
+  void merge() {
+    for (std::size_t d = sizes_.size(); d-- > 1;) {
+      if (sizes_[d] != 1 && strides_[d - 1] != strides_[d] * sizes_[d]) continue;
+      if (sizes_[d] != 1) strides_[d - 1] = strides_[d];
+      sizes_[d - 1] *= sizes_[d];
+      sizes_.erase(d);
+      strides_.erase(d);
+    }
+  }
+
+  std::byte* data_;
+  std::int64_t element_size_;
+  Dims sizes_, strides_;
+  Loader<T> load_;
+  Storer<T> store_;
+  std::int64_t length_ = 1, stride_ = 1, count_ = 1;
+};
+
+/// Every element of `x` in row-major order, padded with zeros.
+template <class T>
+std::vector<T> elements(const Tensor& x) {
+  const Rows<T> rows(x, x.dim() - 1);
+  std::vector<T> values(static_cast<std::size_t>(padded(x.numel())) + kRowPadding);
+  for (std::int64_t r = 0; r < rows.count(); ++r) rows.load(r, values.data() + r * rows.length(), T(0));
+  return values;
+}
+
+/// How many rows of `length` elements make a piece of work for one thread.
+constexpr std::int64_t row_grain(std::int64_t length) {
+  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(length, 1));
+}
+
+}  // namespace halftone::cpu
