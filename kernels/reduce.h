@@ -31,9 +31,9 @@ enum class ReduceOp : std::uint8_t {
 
 enum class Cumulative : std::uint8_t { kSum, kProd };
 
-/// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs. Partial results are
-/// float for floating inputs (double for float64 and for norms, int64 for integers), combined in a fixed tree of
-/// blocks, so that a result depends neither on the number of threads nor on the layout of other dimensions.
+/// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs. Blocks of fixed
+/// size are reduced in float (in double for float64, norms and what integers need fractions for; sums, extremes
+/// and counts of integers in int64), blocks are combined in double. A result does not depend on the number of threads.
 struct ReduceKernels {
   /// `out` has the kept dimensions of `in` in order; the reduced ones are absent or have size 1.
   void (*run)(ReduceOp op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -43,7 +44,28 @@ class StridedLoop {
     merge();
   }
 
+  /// The same from single dimensions: `clear`, `add` for each, `finish`.
+  void clear(int tensors) {
+    size_ = 1;
+    count_ = tensors;
+    dims_ = 0;
+  }
+  void add(std::int64_t size, const std::array<std::int64_t, kTensors>& strides) {
+    size_ *= size;
+    if (size == 1) return;
+    sizes_[dims_] = size;
+    std::copy_n(strides.begin(), count_, strides_[dims_++]);
+  }
+  void finish() {
+    sort();
+    merge();
+  }
+
   std::int64_t size() const { return size_; }
+
+  /// Length and stride of the innermost dimension.
+  std::int64_t inner_size() const { return sizes_[last()]; }
+  std::int64_t inner_stride(int k) const { return strides_[last()][k]; }
 
   /// One element stands for all.
   bool is_constant(int k) const { return flat(k) && strides_[last()][k] == 0; }
