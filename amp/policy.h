@@ -36,6 +36,7 @@ struct ThreadState {
   std::array<ScalarType, kDeviceTypes> dtype{kBFloat16, kHalf};  // PyTorch's defaults: bf16 on CPU, fp16 on CUDA
   const OverrideLink* overrides = nullptr;
   int depth = 0;  // nested Autocast objects; the cast cache lives until it returns to 0
+  ScalarType last_used = kFloat;  // dtype of the region entered last, for hints; float32 when there was none
 };
 
 extern constinit thread_local ThreadState thread_state;

@@ -1,0 +1,100 @@
+// Update rules of the optimizers: one functor per formula, generic in the vector type V (F32, float or double). A rule
+// changes the weight `w` and its moments, given the true gradient `g`. The formulas are PyTorch's, in PyTorch's order of
+// operations, without fused multiply-adds. Pasted into each ISA namespace like pointwise_functors.h: no include guard.
+
+#ifdef HALFTONE_FUNCTOR_BODIES
+
+/// Stochastic gradient descent with momentum (Sutskever et al. 2013, as PyTorch's SGD). Moment: the velocity.
+struct SgdRule {
+  double lr, momentum, dampening, weight_decay;
+  bool nesterov, first;
+  HALFTONE_HD explicit SgdRule(const UpdateNumbers& n)
+      : lr(n.lr), momentum(n.a), dampening(n.b), weight_decay(n.weight_decay), nesterov(n.flag), first(n.first) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& velocity, V&, V&) const {
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    if (momentum != 0) {
+      velocity = first ? g : V(momentum) * velocity + V(1 - dampening) * g;
+      g = nesterov ? g + V(momentum) * velocity : velocity;
+    }
+    w = w - V(lr) * g;
+  }
+};
+
+/// Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019: `decoupled` decay). Moments: m, v, largest v.
+struct AdamRule {
+  double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, correction2_sqrt;
+  bool amsgrad;
+  HALFTONE_HD explicit AdamRule(const UpdateNumbers& n)
+      : decay(n.decoupled ? 1 - n.lr * n.weight_decay : 1),
+        weight_decay(n.decoupled ? 0 : n.weight_decay),
+        one_minus_beta1(1 - n.a),
+        beta2(n.b),
+        one_minus_beta2(1 - n.b),
+        eps(n.eps),
+        step_size(n.lr / n.correction1),
+        correction2_sqrt(n.correction2_sqrt),
+        amsgrad(n.flag) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& m, V& v, V& largest) const {
+    if (decay != 1) w = w * V(decay);
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    m = m + V(one_minus_beta1) * (g - m);
+    v = v * V(beta2) + V(one_minus_beta2) * (g * g);
+    V second = v;
+    if (amsgrad) {
+      largest = max(largest, v);
+      second = largest;
+    }
+    const V denominator = sqrt(second) / V(correction2_sqrt) + V(eps);
+    w = w - V(step_size) * m / denominator;
+  }
+};
+
+/// RMSprop (Tieleman and Hinton 2012; Graves 2013 when `centered`). Moments: mean square, velocity, mean.
+struct RmspropRule {
+  double lr, alpha, one_minus_alpha, eps, weight_decay, momentum;
+  bool centered;
+  HALFTONE_HD explicit RmspropRule(const UpdateNumbers& n)
+      : lr(n.lr),
+        alpha(n.a),
+        one_minus_alpha(1 - n.a),
+        eps(n.eps),
+        weight_decay(n.weight_decay),
+        momentum(n.b),
+        centered(n.flag) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& square, V& velocity, V& mean) const {
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    square = square * V(alpha) + V(one_minus_alpha) * (g * g);
+    V second = square;
+    if (centered) {
+      mean = mean + V(one_minus_alpha) * (g - mean);
+      second = square - mean * mean;
+    }
+    V step = g / (sqrt(second) + V(eps));
+    if (momentum > 0) {
+      velocity = velocity * V(momentum) + step;
+      step = velocity;
+    }
+    w = w - V(lr) * step;
+  }
+};
+
+/// Adagrad (Duchi, Hazan and Singer 2011). Moment: the sum of squares. `lr` is already decayed.
+struct AdagradRule {
+  double lr, eps, weight_decay;
+  HALFTONE_HD explicit AdagradRule(const UpdateNumbers& n) : lr(n.lr), eps(n.eps), weight_decay(n.weight_decay) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& sum, V&, V&) const {
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    sum = sum + g * g;
+    w = w - V(lr) * (g / (sqrt(sum) + V(eps)));
+  }
+};
+
+#endif  // HALFTONE_FUNCTOR_BODIES
