@@ -21,9 +21,6 @@ using i64 = std::int64_t;
 
 constexpr i64 round_up(i64 value, i64 unit) { return (value + unit - 1) / unit * unit; }
 
-/// One task should take some ten microseconds, or starting threads costs more than it gains.
-constexpr double kFlopsPerTask = 1e6;
-
 /// The aligned memory behind GemmBuffers.
 class BufferMemory {
  public:
@@ -92,10 +89,8 @@ void gemm_float(i64 batch, GemmProblem p) {
   const auto multiply = pick(baseline::multiply, avx2::multiply, avx512::multiply, avx512_bf16::multiply);
   const double flops =
       2.0 * static_cast<double>(batch * p.m * p.n) * static_cast<double>(std::max<i64>(p.k, 1));
-  const i64 useful = static_cast<i64>(std::min(flops / kFlopsPerTask, 1e6)) + 1;
-  const i64 threads = std::min<i64>(get_num_threads(), useful);
-  // Few matrices are cut further, so that the tasks divide evenly among the threads.
-  const GemmGrid grid(p.m, p.n, batch < 8 * threads ? threads / std::gcd(batch, threads) : 1);
+  const i64 useful = useful_tasks(flops), threads = std::min<i64>(get_num_threads(), useful);
+  const GemmGrid grid(p.m, p.n, tiles_per_matrix(batch, threads));
   const i64 tasks = batch * grid.count();
 
   parallel_for(tasks, threads > 1 ? std::max<i64>(1, tasks / useful) : tasks, [&](i64 begin, i64 end) {
@@ -170,6 +165,15 @@ MicroTile gemm_micro_tile() {
   constexpr MicroTile tiles[kIsaCount] = {baseline::kMicroTile, avx2::kMicroTile, avx512::kMicroTile,
                                           avx512_bf16::kMicroTile};
   return tiles[static_cast<int>(current_isa())];
+}
+
+std::int64_t useful_tasks(double flops) {
+  constexpr double kFlopsPerTask = 1e6;
+  return static_cast<i64>(std::min(flops / kFlopsPerTask, 1e6)) + 1;
+}
+
+std::int64_t tiles_per_matrix(i64 batch, i64 threads) {
+  return batch < 8 * threads ? threads / std::gcd(batch, threads) : 1;
 }
 
 GemmBuffers& gemm_buffers() {

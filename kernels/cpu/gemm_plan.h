@@ -57,6 +57,12 @@ struct GemmGrid {
   GemmTile tile(std::int64_t index) const;
 };
 
+/// How many tasks `flops` are worth: a task that takes less than some ten microseconds costs more than it
+/// gains.
+std::int64_t useful_tasks(double flops);
+/// Tiles to cut each of `batch` results into, so that all tasks divide evenly among the threads.
+std::int64_t tiles_per_matrix(std::int64_t batch, std::int64_t threads);
+
 /// float64 operands (any mixture with a float64) and integers: gemm_reference.cpp.
 void gemm_float64(const GemmProblem& problem, double alpha, double beta);
 void gemm_integer(const GemmProblem& problem, std::int64_t alpha, std::int64_t beta);
