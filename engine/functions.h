@@ -384,6 +384,10 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArray
 Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
 Tensor softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
+Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                              Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
+Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                         Reduction::Reduction reduction, std::int64_t ignore_index);
 
 // --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);

@@ -7,11 +7,14 @@
   X(ToDtype) X(Clone) X(Copy) X(Fill) \
   X(View) X(AsStridedBackward) X(AsStridedScatter) X(AsStrided) X(Transpose) X(Permute) X(Expand) X(Squeeze) X(Unsqueeze) \
   X(SelectBackward) X(Select) X(SliceBackward) X(Slice) X(DiagonalBackward) X(Diagonal) \
+  X(Cat) X(Stack) X(Flip) X(Roll) X(Tril) X(Triu) X(IndexSelect) X(IndexAdd) X(Gather) X(Scatter) X(ScatterAdd) \
+  X(Index) X(IndexPut) X(Nonzero) X(MaskedFill) X(Where) X(Sort) X(Topk) \
   X(Add) X(Sub) X(Mul) X(DivBackwardOther) X(Div) X(FloorDivide) X(Remainder) X(Fmod) X(PowBackward) \
   X(PowBackwardExponent) X(Pow) X(MaximumBackward) X(Maximum) X(MinimumBackward) X(Minimum) X(Atan2BackwardSelf) \
   X(Atan2BackwardOther) X(Atan2) X(LerpBackwardWeight) X(Lerp) X(Addcmul) X(AddcdivBackwardOther) X(Addcdiv) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear) \
-  X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax)
+  X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
+  X(NllLossBackward) X(NllLoss)
 
 namespace halftone::ops {
 

@@ -44,6 +44,11 @@ class Rows {
     load_(row, data_ + offset(r), stride_, length_);
     std::fill(row + length_, row + padded(length_), padding);
   }
+  T at(std::int64_t r, std::int64_t i) const {
+    T value;
+    load_(&value, data_ + offset(r) + i * stride_ * element_size_, 1, 1);
+    return value;
+  }
   void store(std::int64_t r, const T* row) const { store_(data_ + offset(r), stride_, row, length_); }
 
  private:
