@@ -45,7 +45,8 @@ template <class T>
 Loader<T> loader(ScalarType dtype) {
   if constexpr (std::is_same_v<T, float>) {
     if (dtype == kHalf) return pick(&baseline::load_half, &avx2::load_half, &avx512::load_half);
-    if (dtype == kBFloat16) return pick(&baseline::load_bfloat16, &avx2::load_bfloat16, &avx512::load_bfloat16);
+    if (dtype == kBFloat16)
+      return pick(&baseline::load_bfloat16, &avx2::load_bfloat16, &avx512::load_bfloat16);
   }
   return dispatch_all(dtype, []<class S>() -> Loader<T> { return &load_any<T, S>; });
 }

@@ -11,7 +11,8 @@ namespace halftone::cpu {
 template <class T>
 using Loader = void (*)(T* dst, const void* src, std::int64_t stride, std::int64_t n);
 
-/// Writes `n` elements `stride` elements apart, each rounded once (see convert_value.h for integers and bool).
+/// Writes `n` elements `stride` elements apart, each rounded once (see convert_value.h for integers and
+/// bool).
 template <class T>
 using Storer = void (*)(void* dst, std::int64_t stride, const T* src, std::int64_t n);
 

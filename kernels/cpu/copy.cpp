@@ -27,20 +27,25 @@ void move_run(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std
   }
 }
 
-/// A matrix whose rows are dense in `dst` and whose columns are dense in `src`: by square tiles, so that every cache
-/// line that is fetched is used up.
+/// A matrix whose rows are dense in `dst` and whose columns are dense in `src`: by square tiles through a buffer, so
+/// that both sides are touched in whole cache lines, once, also where the stride is a power of two.
 template <class S>
 void transpose(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
                std::int64_t rows_begin, std::int64_t rows_end, std::int64_t columns) {
   constexpr std::int64_t kTile = 32;
   S* const to = reinterpret_cast<S*>(dst);
   const S* const from = reinterpret_cast<const S*>(src);
+  alignas(64) S tile[kTile][kTile];
   for (std::int64_t i0 = rows_begin; i0 < rows_end; i0 += kTile) {
-    const std::int64_t i1 = std::min(i0 + kTile, rows_end);
+    const std::int64_t rows = std::min(kTile, rows_end - i0);
     for (std::int64_t j0 = 0; j0 < columns; j0 += kTile) {
-      const std::int64_t j1 = std::min(j0 + kTile, columns);
-      for (std::int64_t i = i0; i < i1; ++i) {
-        for (std::int64_t j = j0; j < j1; ++j) to[i * dst_stride + j] = from[j * src_stride + i];
+      const std::int64_t width = std::min(kTile, columns - j0);
+      for (std::int64_t j = 0; j < width; ++j) {
+        const S* const column = from + (j0 + j) * src_stride + i0;
+        for (std::int64_t i = 0; i < rows; ++i) tile[i][j] = column[i];
+      }
+      for (std::int64_t i = 0; i < rows; ++i) {
+        std::memcpy(to + (i0 + i) * dst_stride + j0, tile[i], static_cast<std::size_t>(width) * sizeof(S));
       }
     }
   }

@@ -123,7 +123,9 @@ struct SiluBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
     const V bounded = min(max(x, V(-1000.0)), V(1000.0));
-    return g * (sigmoid(bounded) * (V(1.0) + bounded * sigmoid(-bounded)));
+    const V e = exp(-abs(bounded)), r = V(1.0) / (V(1.0) + e);  // r and e r are the sigmoids of |x| and -|x|
+    const V s = select(bounded < V(0.0), e * r, r), rest = select(bounded < V(0.0), r, e * r);
+    return g * (s * (V(1.0) + bounded * rest));
   }
 };
 
@@ -210,7 +212,7 @@ struct HardtanhBackward {
   HALFTONE_HD explicit HardtanhBackward(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
-    return select((x <= V(lowest)) | (x >= V(highest)), V(0.0), g);
+    return select(either(x <= V(lowest), x >= V(highest)), V(0.0), g);
   }
 };
 
@@ -222,7 +224,7 @@ struct Relu6 {
 
 struct Relu6Backward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select((x <= V(0.0)) | (x >= V(6.0)), V(0.0), g); }
+  HALFTONE_HD V operator()(V g, V x) const { return select(either(x <= V(0.0), x >= V(6.0)), V(0.0), g); }
 };
 
 /// x min(max(x + 3, 0), 6) / 6.
@@ -249,7 +251,7 @@ struct Hardsigmoid {
 struct HardsigmoidBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
-    return select((x > V(-3.0)) & (x < V(3.0)), g / V(6.0), V(0.0));
+    return select(both(x > V(-3.0), x < V(3.0)), g / V(6.0), V(0.0));
   }
 };
 

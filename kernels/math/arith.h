@@ -43,7 +43,7 @@ struct Remainder {
   template <class V>
   HALFTONE_HD V operator()(V a, V b) const {
     const V zero(0.0), rest = fmod(a, b);
-    return select((rest != zero) & ((rest < zero) ^ (b < zero)), rest + b, rest);
+    return select(both(rest != zero, (rest < zero) ^ (b < zero)), rest + b, rest);
   }
 };
 
@@ -60,7 +60,7 @@ struct FloorDivide {
   template <class V>
   HALFTONE_HD V operator()(V a, V b) const {
     const V zero(0.0), one(1.0), rest = fmod(a, b);
-    const auto below = (rest != zero) & ((rest < zero) ^ (b < zero));
+    const auto below = both(rest != zero, (rest < zero) ^ (b < zero));
     if constexpr (kIsInteger<V>) {
       return select(below, a / b - one, a / b);
     } else {
@@ -176,7 +176,7 @@ struct PowBackward {
 struct PowBackwardExponent {
   template <class V>
   HALFTONE_HD V operator()(V g, V x, V e, V result) const {
-    return select((x == V(0.0)) & (e >= V(0.0)), V(0.0), g * (result * log(x)));
+    return select(both(x == V(0.0), e >= V(0.0)), V(0.0), g * (result * log(x)));
   }
 };
 

@@ -48,7 +48,7 @@ struct LogicalAnd {
   static constexpr bool kIntegers = true;
   template <class V>
   HALFTONE_HD V operator()(V a, V b) const {
-    return select((a != V(0.0)) & (b != V(0.0)), V(1.0), V(0.0));
+    return select(both(a != V(0.0), b != V(0.0)), V(1.0), V(0.0));
   }
 };
 
@@ -56,7 +56,7 @@ struct LogicalOr {
   static constexpr bool kIntegers = true;
   template <class V>
   HALFTONE_HD V operator()(V a, V b) const {
-    return select((a != V(0.0)) | (b != V(0.0)), V(1.0), V(0.0));
+    return select(either(a != V(0.0), b != V(0.0)), V(1.0), V(0.0));
   }
 };
 
@@ -141,14 +141,14 @@ struct ClampBackward {
   HALFTONE_HD explicit ClampBackward(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
-    return select((x >= V(lowest)) & (x <= V(highest)), g, V(0.0));
+    return select(both(x >= V(lowest), x <= V(highest)), g, V(0.0));
   }
 };
 
 struct ClampTensorBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V x, V lowest, V highest) const {
-    return select((x >= lowest) & (x <= highest), g, V(0.0));
+    return select(both(x >= lowest, x <= highest), g, V(0.0));
   }
 };
 

@@ -18,6 +18,10 @@ struct I64 {
   }
 };
 
+/// Conditions, of one element here and of a vector of them in vec.inc.
+HALFTONE_HD inline bool both(bool a, bool b) { return a && b; }
+HALFTONE_HD inline bool either(bool a, bool b) { return a || b; }
+
 template <class V>
 inline constexpr bool kIsInteger = false;
 template <>
