@@ -22,11 +22,16 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
 
 double unit_roundoff(ScalarType dtype) {
   switch (dtype) {
-    case kHalf: return 0x1p-11;
-    case kBFloat16: return 0x1p-8;
-    case kFloat: return 0x1p-24;
-    case kDouble: return 0x1p-53;
-    default: return 0;
+    case kHalf:
+      return 0x1p-11;
+    case kBFloat16:
+      return 0x1p-8;
+    case kFloat:
+      return 0x1p-24;
+    case kDouble:
+      return 0x1p-53;
+    default:
+      return 0;
   }
 }
 

@@ -99,8 +99,8 @@ HALFTONE_HD constexpr double integer_to_odd(T value) {
 
 }  // namespace detail
 
-/// IEEE binary16: a storage type. Arithmetic happens in float through the implicit conversion, so `a * b` of two
-/// Half values is a float; every conversion rounds once, ties to even. The default constructor leaves the
+/// IEEE binary16: a storage type. Arithmetic happens in float through the implicit conversion, so `a * b` of
+/// two Half values is a float; every conversion rounds once, ties to even. The default constructor leaves the
 /// value uninitialised.
 struct Half {
   std::uint16_t bits;
@@ -121,7 +121,9 @@ struct Half {
 
   HALFTONE_HD constexpr operator float() const { return detail::half_bits_to_float(bits); }
 
-  HALFTONE_HD constexpr Half operator-() const { return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u)); }
+  HALFTONE_HD constexpr Half operator-() const {
+    return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u));
+  }
   HALFTONE_HD constexpr Half& operator+=(float other) { return *this = float(*this) + other; }
   HALFTONE_HD constexpr Half& operator-=(float other) { return *this = float(*this) - other; }
   HALFTONE_HD constexpr Half& operator*=(float other) { return *this = float(*this) * other; }

@@ -12,7 +12,8 @@ struct Block {
   std::uint32_t word[4];
 };
 
-/// One round of Philox 4x32: two 32 x 32 -> 64 multiplications whose halves are crossed and mixed with the key.
+/// One round of Philox 4x32: two 32 x 32 -> 64 multiplications whose halves are crossed and mixed with the
+/// key.
 HALFTONE_HD constexpr Block round(const Block& x, std::uint32_t key0, std::uint32_t key1) {
   const std::uint64_t a = std::uint64_t{0xD2511F53u} * x.word[0];
   const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * x.word[2];
@@ -36,7 +37,8 @@ HALFTONE_HD constexpr Block block(std::uint64_t seed, std::uint64_t index) {
                   static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-/// Word number `i` of the stream that starts at block `offset`: element i of a tensor of 32-bit random numbers.
+/// Word number `i` of the stream that starts at block `offset`: element i of a tensor of 32-bit random
+/// numbers.
 HALFTONE_HD constexpr std::uint32_t word(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
   return block(seed, offset + i / 4).word[i % 4];
 }

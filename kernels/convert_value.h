@@ -10,8 +10,9 @@
 namespace halftone {
 
 /// Converts one element, the same on every device:
-/// floating to floating rounds once, ties to even; floating to integer truncates toward zero, out of range saturates and
-/// NaN gives 0; integer to integer keeps the low bits; anything to bool asks whether it is not zero (NaN is not).
+/// floating to floating rounds once, ties to even; floating to integer truncates toward zero, out of range
+/// saturates and NaN gives 0; integer to integer keeps the low bits; anything to bool asks whether it is not
+/// zero (NaN is not).
 template <class To, class From>
 HALFTONE_HD constexpr To convert_value(From value) {
   constexpr bool kFromInteger = std::is_integral_v<From>;

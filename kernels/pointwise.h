@@ -37,11 +37,12 @@ inline constexpr int kMaxFnOperands = 4;
 
 /// Kernels that compute every element of the output from the elements at the same place of the inputs.
 struct PointwiseKernels {
-  /// out[i] = fn(in[0][i], in[1][i], ...). The inputs broadcast to the sizes of `out`; every tensor has any dtype and any
-  /// strides. Computed in double if `out` or an input (other than a wrapped number) is float64; in int64 if all
-  /// are integers or bool and the formula has an integer form; else in float. Rounded once to the dtype of `out`.
-  /// `out` may be one of the inputs (with the same geometry) but must not otherwise overlap them.
-  /// Throws Error on a wrong number of operands, shapes that do not broadcast, and dtypes the formula lacks.
+  /// out[i] = fn(in[0][i], in[1][i], ...). The inputs broadcast to the sizes of `out`; every tensor has any
+  /// dtype and any strides. Computed in double if `out` or an input (other than a wrapped number) is float64;
+  /// in int64 if all are integers or bool and the formula has an integer form; else in float. Rounded once to
+  /// the dtype of `out`. `out` may be one of the inputs (with the same geometry) but must not otherwise
+  /// overlap them. Throws Error on a wrong number of operands, shapes that do not broadcast, and dtypes the
+  /// formula lacks.
   void (*run)(Fn fn, const Tensor& out, std::span<const Tensor* const> in, const Params& params);
   /// Number of tensor operands of a formula.
   int (*operands)(Fn fn);

@@ -31,16 +31,19 @@ enum class ReduceOp : std::uint8_t {
 
 enum class Cumulative : std::uint8_t { kSum, kProd };
 
-/// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs. Blocks of fixed
-/// size are reduced in float (in double for float64, norms and what integers need fractions for; sums, extremes
-/// and counts of integers in int64), blocks are combined in double. A result does not depend on the number of threads.
+/// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs.
+/// Blocks of fixed size are reduced in float (in double for float64, norms and what integers need fractions
+/// for; sums, extremes and counts of integers in int64), blocks are combined in double. A result does not
+/// depend on the number of threads.
 struct ReduceKernels {
   /// `out` has the kept dimensions of `in` in order; the reduced ones are absent or have size 1.
   void (*run)(ReduceOp op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params);
-  /// The index (int64) along `dim` of the first largest or smallest element, NaN counting as both, and its value if
-  /// `out_value` is given. Shapes as in `run`. The dimension must not be empty.
-  void (*arg)(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in, std::int64_t dim);
-  /// Running sum or product along `dim`, from the end if `reverse`; `out` has the sizes of `in` and may be `in`.
+  /// The index (int64) along `dim` of the first largest or smallest element, NaN counting as both, and its
+  /// value if `out_value` is given. Shapes as in `run`. The dimension must not be empty.
+  void (*arg)(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in,
+              std::int64_t dim);
+  /// Running sum or product along `dim`, from the end if `reverse`; `out` has the sizes of `in` and may be
+  /// `in`.
   void (*cumulative)(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse);
 };
 

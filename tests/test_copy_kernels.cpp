@@ -19,8 +19,24 @@ const CopyKernels& kernels() { return cpu_kernels<CopyKernels>(); }
 TEST_CASE("copy converts every dtype to every dtype, in every layout, as convert_value does", "[copy]") {
   const Dims sizes{3, 40, 50};
   const Dims layouts[] = {{2000, 50, 1}, {2000, 1, 40}, {1, 3, 120}, {50, 150, 1}};
-  const double special[] = {0, -0.0, 1, -1, 255, 256, 3e9, -3e9, 1e30, -1e30, std::nan(""), 65519, 65520, 0.5, -2.5, 1e-8,
-                            std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  const double special[] = {0,
+                            -0.0,
+                            1,
+                            -1,
+                            255,
+                            256,
+                            3e9,
+                            -3e9,
+                            1e30,
+                            -1e30,
+                            std::nan(""),
+                            65519,
+                            65520,
+                            0.5,
+                            -2.5,
+                            1e-8,
+                            std::numeric_limits<double>::infinity(),
+                            -std::numeric_limits<double>::infinity()};
   std::mt19937 random(1);
   for (int f = 0; f < kDtypeCount; ++f) {
     for (int t = 0; t < kDtypeCount; ++t) {
@@ -30,12 +46,14 @@ TEST_CASE("copy converts every dtype to every dtype, in every layout, as convert
         for (const Dims& to_layout : layouts) {
           const Tensor src = strided(from_dtype, sizes, from_layout, 0, 6000);
           const Tensor dst = strided(to_dtype, sizes, to_layout, 0, 6000);
-          for (std::int64_t i = 0; i < 6000; ++i) put(src, i, i % 3 == 0 ? special[random() % 18] : static_cast<double>(random() % 1000) / 8 - 60);
+          for (std::int64_t i = 0; i < 6000; ++i)
+            put(src, i, i % 3 == 0 ? special[random() % 18] : static_cast<double>(random() % 1000) / 8 - 60);
           kernels().copy(dst, src);
           const Tensor want = empty(to_dtype, {1});
           std::int64_t wrong = 0;
           for (std::int64_t i = 0; i < 6000; ++i) {
-            dispatch_all(from_dtype, [&]<class S>() { put(want, 0, *reinterpret_cast<const S*>(element(src, i))); });
+            dispatch_all(from_dtype,
+                         [&]<class S>() { put(want, 0, *reinterpret_cast<const S*>(element(src, i))); });
             wrong += !same_bits(dst, i, want, 0);
           }
           CHECK(wrong == 0);

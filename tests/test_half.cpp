@@ -20,7 +20,8 @@ double decode(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
   const int mantissa = bits & ((1 << mantissa_bits) - 1);
   const double sign = (bits & 0x8000) != 0 ? -1 : 1;
   if (exponent == (1 << exponent_bits) - 1) {
-    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
   }
   if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
   return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
@@ -44,7 +45,8 @@ std::uint16_t nearest(double value) {
   }
   const double below = decode<T>(low);
   // The value that the next pattern would have, also where that pattern is infinity.
-  const double above = high == infinity ? 2 * below - decode<T>(static_cast<std::uint16_t>(low - 1)) : decode<T>(high);
+  const double above =
+      high == infinity ? 2 * below - decode<T>(static_cast<std::uint16_t>(low - 1)) : decode<T>(high);
   const double left = x - below, right = above - x;
   if (std::isinf(x) || left > right || (left == right && (low & 1) != 0)) low = high;
   return static_cast<std::uint16_t>(low | sign);
@@ -77,7 +79,8 @@ void check_rounding() {
     samples.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
   }
   for (std::uint32_t i = 0; i < 0x7fff; i += 7) {  // ties and their neighbours
-    const double middle = (decode<T>(static_cast<std::uint16_t>(i)) + decode<T>(static_cast<std::uint16_t>(i + 1))) / 2;
+    const double middle =
+        (decode<T>(static_cast<std::uint16_t>(i)) + decode<T>(static_cast<std::uint16_t>(i + 1))) / 2;
     const float f = static_cast<float>(middle);
     for (const float x : {f, std::nextafterf(f, 0.0f), std::nextafterf(f, 1e38f)}) samples.push_back(x);
   }
@@ -102,7 +105,9 @@ void check_rounding() {
 }  // namespace
 
 TEST_CASE("Half: all 65,536 patterns convert exactly and come back", "[half]") { check_all_patterns<Half>(); }
-TEST_CASE("BFloat16: all 65,536 patterns convert exactly and come back", "[half]") { check_all_patterns<BFloat16>(); }
+TEST_CASE("BFloat16: all 65,536 patterns convert exactly and come back", "[half]") {
+  check_all_patterns<BFloat16>();
+}
 TEST_CASE("Half: float and double round once, ties to even", "[half]") { check_rounding<Half>(); }
 TEST_CASE("BFloat16: float and double round once, ties to even", "[half]") { check_rounding<BFloat16>(); }
 

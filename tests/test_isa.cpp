@@ -18,8 +18,9 @@ using namespace halftone::testing;
 
 namespace {
 
-/// What `current_isa` gives in a fresh process with HALFTONE_ISA = value: its name, or the error text. The tests
-/// themselves have read the variable already, so a copy of this program is run, see the hidden test below.
+/// What `current_isa` gives in a fresh process with HALFTONE_ISA = value: its name, or the error text. The
+/// tests themselves have read the variable already, so a copy of this program is run, see the hidden test
+/// below.
 std::string isa_of_process(const char* value) {
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -38,7 +39,8 @@ std::string isa_of_process(const char* value) {
   close(pipe_ends[1]);
   std::string text;
   char buffer[512];
-  for (ssize_t got; (got = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
   close(pipe_ends[0]);
   waitpid(child, nullptr, 0);
   return text;
@@ -58,7 +60,8 @@ TEST_CASE("print current isa", "[.]") {
 }
 
 TEST_CASE("HALFTONE_ISA forces a lower level and refuses what it cannot give", "[isa]") {
-  REQUIRE(isa_of_process("").find("<" + std::string(cpu::isa_name(cpu::highest_isa())) + ">") != std::string::npos);
+  REQUIRE(isa_of_process("").find("<" + std::string(cpu::isa_name(cpu::highest_isa())) + ">") !=
+          std::string::npos);
   for (int i = 0; i < cpu::kIsaCount; ++i) {
     const cpu::Isa isa = static_cast<cpu::Isa>(i);
     const std::string text = isa_of_process(cpu::isa_name(isa));
@@ -69,7 +72,8 @@ TEST_CASE("HALFTONE_ISA forces a lower level and refuses what it cannot give", "
       REQUIRE(text.find("this processor has no") != std::string::npos);
     }
   }
-  REQUIRE(isa_of_process("sse9").find("expected baseline, avx2, avx512 or avx512_bf16, got 'sse9'") != std::string::npos);
+  REQUIRE(isa_of_process("sse9").find("expected baseline, avx2, avx512 or avx512_bf16, got 'sse9'") !=
+          std::string::npos);
 }
 
 TEST_CASE("set_isa_for_testing chooses the version that pick gives", "[isa]") {
@@ -102,7 +106,8 @@ TEST_CASE("16-bit loads and stores agree with Half and BFloat16 bit for bit on e
         cpu::storer<float>(dtype_of<T>)(narrow.data(), stride, floats.data(), n);
         std::int64_t wrong = 0;
         for (std::int64_t i = 0; i < n; ++i) {
-          wrong += narrow[static_cast<std::size_t>(i * stride)].bits != T(floats[static_cast<std::size_t>(i)]).bits;
+          wrong += narrow[static_cast<std::size_t>(i * stride)].bits !=
+                   T(floats[static_cast<std::size_t>(i)]).bits;
         }
         REQUIRE(wrong == 0);
         std::vector<T> all(0x10000u * static_cast<std::size_t>(stride));

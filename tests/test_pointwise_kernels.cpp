@@ -44,7 +44,8 @@ std::vector<Tensor> inputs(ScalarType dtype, int count, std::int64_t n, bool spe
   std::vector<Tensor> all;
   for (int k = 0; k < count; ++k) {
     Tensor t = empty(dtype, {n});
-    for (std::int64_t i = 0; i < n; ++i) put(t, i, special && random() % 4 == 0 ? extra[random() % 13] : normal(random));
+    for (std::int64_t i = 0; i < n; ++i)
+      put(t, i, special && random() % 4 == 0 ? extra[random() % 13] : normal(random));
     all.push_back(t);
   }
   return all;
@@ -52,7 +53,8 @@ std::vector<Tensor> inputs(ScalarType dtype, int count, std::int64_t n, bool spe
 
 }  // namespace
 
-TEST_CASE("an element's result depends on its value alone: not on place, alignment, stride or neighbours", "[pointwise]") {
+TEST_CASE("an element's result depends on its value alone: not on place, alignment, stride or neighbours",
+          "[pointwise]") {
   constexpr std::int64_t n = 1203;
   for (const cpu::Isa isa : isa_levels()) {
     const IsaGuard guard(isa);
@@ -105,14 +107,18 @@ TEST_CASE("16-bit results are the double result rounded once", "[pointwise]") {
             REQUIRE(std::isnan(got));
             continue;
           }
-          // One rounding, plus float's own error: relative, and absolute where terms of the size of the inputs
-          // cancel (the largest intermediate of these formulas stays below 64 for these inputs).
-          const double magnitude = 1 + std::fabs(get(in[0], i)) * (count > 1 ? 1 + std::fabs(get(in[1], i)) : 1);
+          // One rounding, plus float's own error: relative, and absolute where terms of the size of the
+          // inputs cancel (the largest intermediate of these formulas stays below 64 for these inputs).
+          const double magnitude =
+              1 + std::fabs(get(in[0], i)) * (count > 1 ? 1 + std::fabs(get(in[1], i)) : 1);
           const double smallest = dtype == kHalf ? 0x1p-25 : 0;
-          const double bound = unit_roundoff(dtype) * 1.001 * std::fabs(want) + smallest + 0x1p-21 * magnitude;
+          const double bound =
+              unit_roundoff(dtype) * 1.001 * std::fabs(want) + smallest + 0x1p-21 * magnitude;
           if (std::fabs(want) > max_value(dtype) * 0.99) continue;
-          INFO(fn_name(fn) << " " << dtype_name(dtype) << " " << cpu::isa_name(isa) << " element " << i << " of "
-                           << get(in[0], i) << ", " << get(in[static_cast<std::size_t>(count - 1)], i) << ": " << got << " for " << want);
+          INFO(fn_name(fn) << " " << dtype_name(dtype) << " " << cpu::isa_name(isa) << " element " << i
+                           << " of " << get(in[0], i) << ", "
+                           << get(in[static_cast<std::size_t>(count - 1)], i) << ": " << got << " for "
+                           << want);
           REQUIRE(std::fabs(got - want) <= bound);
         }
       }
@@ -140,12 +146,14 @@ TEST_CASE("pointwise kernels broadcast, permute, alias and mix dtypes", "[pointw
 
   const Tensor none = empty(kFloat, {0, 7});
   run(Fn::kAdd, none, {none, row}, one);
-  REQUIRE_THROWS_WITH(run(Fn::kAdd, a, {a, from(kFloat, {1, 2, 3})}, one), Catch::Contains("cannot broadcast"));
+  REQUIRE_THROWS_WITH(run(Fn::kAdd, a, {a, from(kFloat, {1, 2, 3})}, one),
+                      Catch::Contains("cannot broadcast"));
   REQUIRE_THROWS_WITH(run(Fn::kAdd, from(kFloat, {1}), {a, a}, one), Catch::Contains("cannot broadcast"));
   REQUIRE_THROWS_WITH(run(Fn::kAdd, a, {a}, one), Catch::Contains("takes 2 tensors"));
   REQUIRE_THROWS_WITH(run(Fn::kBitwiseAnd, a, {a, a}), Catch::Contains("integers"));
   REQUIRE_THROWS_WITH(run(Fn::kExp, window(a, {4}, {0}, 0), {a}), Catch::Contains("cannot broadcast"));
-  REQUIRE_THROWS_WITH(run(Fn::kExp, window(a, {4}, {0}, 0), {row.dim() == 1 ? from(kFloat, {1}) : row}), Catch::Contains("expanded"));
+  REQUIRE_THROWS_WITH(run(Fn::kExp, window(a, {4}, {0}, 0), {row.dim() == 1 ? from(kFloat, {1}) : row}),
+                      Catch::Contains("expanded"));
 }
 
 TEST_CASE("integer formulas are exact beyond 2^53 and never undefined", "[pointwise]") {
@@ -159,7 +167,8 @@ TEST_CASE("integer formulas are exact beyond 2^53 and never undefined", "[pointw
   const auto check = [&](Fn fn, std::vector<std::int64_t> want) {
     INFO(fn_name(fn));
     run(fn, out, {a, b}, Params{{1}});
-    REQUIRE(std::vector<std::int64_t>(out.data_ptr<std::int64_t>(), out.data_ptr<std::int64_t>() + 6) == want);
+    REQUIRE(std::vector<std::int64_t>(out.data_ptr<std::int64_t>(), out.data_ptr<std::int64_t>() + 6) ==
+            want);
   };
   check(Fn::kAdd, {big + 1, std::numeric_limits<std::int64_t>::max(), -5, 5, -9, 5});
   check(Fn::kMul, {big, least, -14, -14, 14, 0});

@@ -15,16 +15,18 @@ namespace {
 
 const ReduceKernels& kernels() { return cpu_kernels<ReduceKernels>(); }
 
-constexpr ReduceOp kAllOps[] = {ReduceOp::kSum,   ReduceOp::kMean,    ReduceOp::kProd,          ReduceOp::kMax,       ReduceOp::kMin,
-                                ReduceOp::kAny,   ReduceOp::kAll,     ReduceOp::kNorm1,         ReduceOp::kNorm2,     ReduceOp::kNormInf,
-                                ReduceOp::kNormP, ReduceOp::kCountNonzero, ReduceOp::kLogSumExp, ReduceOp::kVar};
+constexpr ReduceOp kAllOps[] = {
+    ReduceOp::kSum,   ReduceOp::kMean,         ReduceOp::kProd,      ReduceOp::kMax,   ReduceOp::kMin,
+    ReduceOp::kAny,   ReduceOp::kAll,          ReduceOp::kNorm1,     ReduceOp::kNorm2, ReduceOp::kNormInf,
+    ReduceOp::kNormP, ReduceOp::kCountNonzero, ReduceOp::kLogSumExp, ReduceOp::kVar};
 
 double parameter(ReduceOp op) { return op == ReduceOp::kNormP ? 3 : op == ReduceOp::kVar ? 1 : 0; }
 
 /// The definition, in double.
 double reference(ReduceOp op, const std::vector<double>& x) {
   const double n = static_cast<double>(x.size()), inf = std::numeric_limits<double>::infinity();
-  double sum = 0, product = 1, largest = -inf, least = inf, abs_sum = 0, squares = 0, powers = 0, count = 0, exps = 0;
+  double sum = 0, product = 1, largest = -inf, least = inf, abs_sum = 0, squares = 0, powers = 0, count = 0,
+         exps = 0;
   for (const double v : x) {
     sum += v;
     product *= v;
@@ -39,20 +41,34 @@ double reference(ReduceOp op, const std::vector<double>& x) {
   double spread = 0;
   for (const double v : x) spread += (v - sum / n) * (v - sum / n);
   switch (op) {
-    case ReduceOp::kSum: return sum;
-    case ReduceOp::kMean: return sum / n;
-    case ReduceOp::kProd: return product;
-    case ReduceOp::kMax: return largest;
-    case ReduceOp::kMin: return least;
-    case ReduceOp::kAny: return count > 0;
-    case ReduceOp::kAll: return count == n;
-    case ReduceOp::kNorm1: return abs_sum;
-    case ReduceOp::kNorm2: return std::sqrt(squares);
-    case ReduceOp::kNormInf: return std::fmax(std::fabs(largest), std::fabs(least));
-    case ReduceOp::kNormP: return std::cbrt(powers);
-    case ReduceOp::kCountNonzero: return count;
-    case ReduceOp::kLogSumExp: return std::log(exps);
-    case ReduceOp::kVar: return spread / (n - 1);
+    case ReduceOp::kSum:
+      return sum;
+    case ReduceOp::kMean:
+      return sum / n;
+    case ReduceOp::kProd:
+      return product;
+    case ReduceOp::kMax:
+      return largest;
+    case ReduceOp::kMin:
+      return least;
+    case ReduceOp::kAny:
+      return count > 0;
+    case ReduceOp::kAll:
+      return count == n;
+    case ReduceOp::kNorm1:
+      return abs_sum;
+    case ReduceOp::kNorm2:
+      return std::sqrt(squares);
+    case ReduceOp::kNormInf:
+      return std::fmax(std::fabs(largest), std::fabs(least));
+    case ReduceOp::kNormP:
+      return std::cbrt(powers);
+    case ReduceOp::kCountNonzero:
+      return count;
+    case ReduceOp::kLogSumExp:
+      return std::log(exps);
+    case ReduceOp::kVar:
+      return spread / (n - 1);
   }
   return 0;
 }
@@ -116,10 +132,12 @@ TEST_CASE("reductions agree with their definition in every layout, dtype and ISA
               const double want = reference(op, groups[o]), got = get(out, static_cast<std::int64_t>(o));
               double scale = std::fabs(want) + 1e-3;
               if (op == ReduceOp::kSum) scale = reference(ReduceOp::kNorm1, groups[o]) + 1e-3;
-              if (op == ReduceOp::kMean) scale = reference(ReduceOp::kNorm1, groups[o]) / static_cast<double>(length) + 1e-3;
+              if (op == ReduceOp::kMean)
+                scale = reference(ReduceOp::kNorm1, groups[o]) / static_cast<double>(length) + 1e-3;
               worst = std::max(worst, std::fabs(got - want) / scale);
             }
-            INFO("op " << static_cast<int>(op) << " " << dtype_name(dtype) << " dims " << dims << " " << cpu::isa_name(isa));
+            INFO("op " << static_cast<int>(op) << " " << dtype_name(dtype) << " dims " << dims << " "
+                       << cpu::isa_name(isa));
             CHECK(worst <= (dtype == kDouble ? 1e-12 : 1e-6));
           }
         }
@@ -135,11 +153,13 @@ TEST_CASE("sums of halves do not stick, squares do not overflow, NaN gets throug
     CHECK(reduce_all(ReduceOp::kSum, filled(kHalf, 4096, 1), 0, kHalf) == 4096);
     CHECK(reduce_all(ReduceOp::kMean, filled(kHalf, 70000, 0.5), 0, kHalf) == 0.5);
     CHECK(reduce_all(ReduceOp::kSum, filled(kFloat, 100000000 / 4, 1)) == 25000000);
-    CHECK(reduce_all(ReduceOp::kSum, from(kHalf, {32000, 32000, 32000, 32000, -32000, -32000, -32000, -32000}), 0, kHalf) == 0);
+    CHECK(reduce_all(ReduceOp::kSum,
+                     from(kHalf, {32000, 32000, 32000, 32000, -32000, -32000, -32000, -32000}), 0,
+                     kHalf) == 0);
     CHECK(reduce_all(ReduceOp::kNorm2, filled(kFloat, 4, 1e20), 0, kFloat) == Approx(2e20).epsilon(1e-7));
     CHECK(reduce_all(ReduceOp::kNorm2, filled(kFloat, 4, 1e-30), 0, kFloat) == Approx(2e-30).epsilon(1e-7));
-    for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kSum, ReduceOp::kNorm2, ReduceOp::kNormInf, ReduceOp::kVar,
-                              ReduceOp::kLogSumExp}) {
+    for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kSum, ReduceOp::kNorm2,
+                              ReduceOp::kNormInf, ReduceOp::kVar, ReduceOp::kLogSumExp}) {
       for (const std::int64_t n : {1, 3, 16, 17, 100, 700}) {
         for (const ScalarType dtype : {kFloat, kBFloat16, kDouble}) {
           const Tensor t = filled(dtype, n, 2);
@@ -187,8 +207,9 @@ TEST_CASE("reductions are the same for any number of threads", "[reduce]") {
     for (const int threads : {1, 2, 7}) {
       set_num_threads(threads);
       std::vector<double> all;
-      for (const auto& [tensor, dims, outputs] : {std::tuple(line, 1u, std::int64_t{1}), std::tuple(tall, 1u, std::int64_t{19}),
-                                                 std::tuple(rows, 2u, std::int64_t{301})}) {
+      for (const auto& [tensor, dims, outputs] :
+           {std::tuple(line, 1u, std::int64_t{1}), std::tuple(tall, 1u, std::int64_t{19}),
+            std::tuple(rows, 2u, std::int64_t{301})}) {
         const Tensor out = empty(kDouble, tensor.dim() == 1 ? Dims{} : Dims{outputs});
         kernels().run(op, out, tensor, dims, {});
         for (std::int64_t i = 0; i < outputs; ++i) all.push_back(get(out, i));

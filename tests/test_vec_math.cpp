@@ -32,8 +32,10 @@ double ulp_error(float got, double want) {
 const std::vector<float>& special_values() {
   static const std::vector<float> values = [] {
     const float inf = std::numeric_limits<float>::infinity();
-    std::vector<float> all = {0.0f, 1.0f,  2.0f,     3.0f,      0.5f,     1.5f,    2.5f,  10.0f, 100.0f, 1e-45f, 1e-38f, 1.1754944e-38f,
-                              20.f, 88.7f, 88.72284f, 89.0f, 103.97f, 104.0f, 128.0f, 149.0f, 1e10f,  1e38f, 3.4028235e38f, inf,    8388607.5f, 16777217.0f};
+    std::vector<float> all = {0.0f,      1.0f,          2.0f,    3.0f,       0.5f,           1.5f,   2.5f,
+                              10.0f,     100.0f,        1e-45f,  1e-38f,     1.1754944e-38f, 20.f,   88.7f,
+                              88.72284f, 89.0f,         103.97f, 104.0f,     128.0f,         149.0f, 1e10f,
+                              1e38f,     3.4028235e38f, inf,     8388607.5f, 16777217.0f};
     const std::size_t n = all.size();
     for (std::size_t i = 0; i < n; ++i) all.push_back(-all[i]);
     all.push_back(std::numeric_limits<float>::quiet_NaN());
@@ -57,7 +59,8 @@ const Bound kBounds[] = {
     {Fn::kLog2, 2, 2, [](double x) { return std::log2(x); }},
     {Fn::kLog10, 2, 2, [](double x) { return std::log10(x); }},
     {Fn::kTanh, 2, 2, [](double x) { return std::tanh(x); }},
-    {Fn::kSigmoid, 2.3, 2.3, [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }},
+    {Fn::kSigmoid, 2.3, 2.3,
+     [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }},
     {Fn::kSinh, 1.7, 1.7, [](double x) { return std::sinh(x); }},
     {Fn::kCosh, 1.7, 1.7, [](double x) { return std::cosh(x); }},
     {Fn::kErf, 1.1, 1.3, [](double x) { return std::erf(x); }},
@@ -85,14 +88,16 @@ void run(Fn fn, const Tensor& out, const std::vector<Tensor>& in, const Params& 
 
 }  // namespace
 
-TEST_CASE("elementary functions stay within their declared error, on floats evenly spread in bit space", "[vec_math]") {
+TEST_CASE("elementary functions stay within their declared error, on floats evenly spread in bit space",
+          "[vec_math]") {
   std::vector<float> x = special_values();
   for (std::uint64_t u = 0; u < 0x100000000u; u += 12289) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
   }
   std::mt19937 random(1);
   for (int i = 0; i < 100000; ++i) {  // where the functions bend
-    x.push_back(static_cast<float>(static_cast<double>(random()) / 0x80000000u - 1) * (i % 2 == 0 ? 2.0f : 20.0f));
+    x.push_back(static_cast<float>(static_cast<double>(random()) / 0x80000000u - 1) *
+                (i % 2 == 0 ? 2.0f : 20.0f));
   }
   const std::int64_t n = static_cast<std::int64_t>(x.size());
   const Tensor in = empty(kFloat, {n}), out = empty(kFloat, {n});
@@ -130,7 +135,9 @@ TEST_CASE("pow and atan2: error bounds, and the C library's special cases", "[ve
   for (int i = 0; i < 300000; ++i) {
     const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
     const float y = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-    a.push_back(i % 2 == 0 ? x : std::ldexp(1 + static_cast<float>(random() >> 9) * 0x1p-23f, static_cast<int>(random() % 40) - 20));
+    a.push_back(i % 2 == 0 ? x
+                           : std::ldexp(1 + static_cast<float>(random() >> 9) * 0x1p-23f,
+                                        static_cast<int>(random() % 40) - 20));
     b.push_back(i % 3 == 0 ? y : i % 3 == 1 ? std::fmod(y, 40.0f) : std::trunc(std::fmod(y, 20.0f)));
   }
   const std::int64_t n = static_cast<std::int64_t>(a.size());
@@ -162,7 +169,8 @@ TEST_CASE("GELU and its gradient far out, and infinities", "[vec_math]") {
   const float inf = std::numeric_limits<float>::infinity();
   for (const cpu::Isa isa : isa_levels()) {
     const IsaGuard guard(isa);
-    const Tensor x = from(kFloat, {300, -300, inf, -inf, 0, std::nan("")}), one = from(kFloat, {1}), out = empty(kFloat, {6});
+    const Tensor x = from(kFloat, {300, -300, inf, -inf, 0, std::nan("")}), one = from(kFloat, {1}),
+                 out = empty(kFloat, {6});
     for (const Fn fn : {Fn::kGeluBackward, Fn::kGeluTanhBackward, Fn::kSiluBackward, Fn::kMishBackward}) {
       INFO(fn_name(fn));
       run(fn, out, {one, x});

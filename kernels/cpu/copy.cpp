@@ -15,7 +15,8 @@ constexpr std::int64_t kGrain = 32768;
 
 /// Moves `n` elements of type S, without converting them.
 template <class S>
-void move_run(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride, std::int64_t n) {
+void move_run(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
+              std::int64_t n) {
   S* const to = reinterpret_cast<S*>(dst);
   const S* const from = reinterpret_cast<const S*>(src);
   if (dst_stride == 1 && src_stride == 1) {
@@ -27,8 +28,9 @@ void move_run(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std
   }
 }
 
-/// A matrix whose rows are dense in `dst` and whose columns are dense in `src`: by square tiles through a buffer, so
-/// that both sides are touched in whole cache lines, once, also where the stride is a power of two.
+/// A matrix whose rows are dense in `dst` and whose columns are dense in `src`: by square tiles through a
+/// buffer, so that both sides are touched in whole cache lines, once, also where the stride is a power of
+/// two.
 template <class S>
 void transpose(std::byte* dst, std::int64_t dst_stride, const std::byte* src, std::int64_t src_stride,
                std::int64_t rows_begin, std::int64_t rows_end, std::int64_t columns) {
@@ -54,10 +56,14 @@ void transpose(std::byte* dst, std::int64_t dst_stride, const std::byte* src, st
 template <class F>
 decltype(auto) dispatch_size(std::size_t bytes, F&& f) {
   switch (bytes) {
-    case 1: return f.template operator()<std::uint8_t>();
-    case 2: return f.template operator()<std::uint16_t>();
-    case 4: return f.template operator()<std::uint32_t>();
-    default: return f.template operator()<std::uint64_t>();
+    case 1:
+      return f.template operator()<std::uint8_t>();
+    case 2:
+      return f.template operator()<std::uint16_t>();
+    case 4:
+      return f.template operator()<std::uint32_t>();
+    default:
+      return f.template operator()<std::uint64_t>();
   }
 }
 
@@ -80,9 +86,10 @@ void copy_same_dtype(const Tensor& dst, const Tensor& src, const Loop& loop) {
       return;
     }
     parallel_for(loop.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      loop.for_each_pair(begin, end - begin, [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t n) {
-        move_run<S>(to + offset[0] * bytes, stride[0], from + offset[1] * bytes, stride[1], n);
-      });
+      loop.for_each_pair(
+          begin, end - begin, [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t n) {
+            move_run<S>(to + offset[0] * bytes, stride[0], from + offset[1] * bytes, stride[1], n);
+          });
     });
   });
 }
@@ -97,15 +104,16 @@ void copy_through(const Tensor& dst, const Tensor& src, const Loop& loop) {
   const Loader<T> load = loader<T>(src.scalar_type());
   const Storer<T> store = storer<T>(dst.scalar_type());
   parallel_for(loop.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    loop.for_each_pair(begin, end - begin, [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t n) {
-      constexpr std::int64_t kBlock = 512;
-      alignas(64) T block[kBlock];
-      for (std::int64_t i = 0; i < n; i += kBlock) {
-        const std::int64_t length = std::min(kBlock, n - i);
-        load(block, from + (offset[1] + i * stride[1]) * from_bytes, stride[1], length);
-        store(to + (offset[0] + i * stride[0]) * to_bytes, stride[0], block, length);
-      }
-    });
+    loop.for_each_pair(begin, end - begin,
+                       [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t n) {
+                         constexpr std::int64_t kBlock = 512;
+                         alignas(64) T block[kBlock];
+                         for (std::int64_t i = 0; i < n; i += kBlock) {
+                           const std::int64_t length = std::min(kBlock, n - i);
+                           load(block, from + (offset[1] + i * stride[1]) * from_bytes, stride[1], length);
+                           store(to + (offset[0] + i * stride[0]) * to_bytes, stride[0], block, length);
+                         }
+                       });
   });
 }
 
@@ -121,11 +129,13 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (loop.size() == 0) return;
   const ScalarType from = src.scalar_type(), to = dst.scalar_type();
   if (from == to) {
-    if (dst.data_ptr() == src.data_ptr() && dst.sizes() == src.sizes() && dst.strides() == src.strides()) return;
+    if (dst.data_ptr() == src.data_ptr() && dst.sizes() == src.sizes() && dst.strides() == src.strides())
+      return;
     copy_same_dtype(dst, src, loop);
   } else if (!is_floating_point(from)) {
     // int64 holds every integer; the conversion to a floating type rounds once.
-    fits_float(from) && is_floating_point(to) ? copy_through<float>(dst, src, loop) : copy_through<std::int64_t>(dst, src, loop);
+    fits_float(from) && is_floating_point(to) ? copy_through<float>(dst, src, loop)
+                                              : copy_through<std::int64_t>(dst, src, loop);
   } else {
     fits_float(from) ? copy_through<float>(dst, src, loop) : copy_through<double>(dst, src, loop);
   }

@@ -1,16 +1,17 @@
-// Compiles one body of CPU kernels once per instruction set. A family file X.cpp includes every header it needs,
-// <immintrin.h> among them, and then
+// Compiles one body of CPU kernels once per instruction set. A family file X.cpp includes every header it
+// needs, <immintrin.h> among them, and then
 //
 //   #define HALFTONE_ISA_BODY "halftone/kernels/cpu/X.inc"
 //   #include "halftone/kernels/cpu/foreach_isa.h"
 //
-// after which X.inc exists as halftone::cpu::{baseline,avx2,avx512}::..., and as avx512_bf16 too if the file has
-// defined HALFTONE_ISA_WANT_BF16; `pick` (isa.h) chooses. No -m flag is used anywhere: only what stands between
-// the markers below is compiled for the wider set, so that no inline function of a library header can take it.
+// after which X.inc exists as halftone::cpu::{baseline,avx2,avx512}::..., and as avx512_bf16 too if the file
+// has defined HALFTONE_ISA_WANT_BF16; `pick` (isa.h) chooses. No -m flag is used anywhere: only what stands
+// between the markers below is compiled for the wider set, so that no inline function of a library header can
+// take it.
 //
-// Rules for a body: it is pasted into a namespace, so it has no #include and opens no namespace; no lambda (g++
-// gives its invoker the baseline target) and no standard library template; helpers are HALFTONE_INLINE or static.
-// It may ask HALFTONE_ISA_LEVEL: 0 baseline, 1 avx2, 2 avx512, 3 avx512_bf16.
+// Rules for a body: it is pasted into a namespace, so it has no #include and opens no namespace; no lambda
+// (g++ gives its invoker the baseline target) and no standard library template; helpers are HALFTONE_INLINE
+// or static. It may ask HALFTONE_ISA_LEVEL: 0 baseline, 1 avx2, 2 avx512, 3 avx512_bf16.
 //
 // No include guard: each use compiles another body.
 
@@ -19,7 +20,7 @@
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized"        // g++ 12's own AVX-512 headers start their pass-through
+#pragma GCC diagnostic ignored "-Wuninitialized"  // g++ 12's own AVX-512 headers start their pass-through
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // operands from undefined values
 #endif
 
@@ -40,7 +41,7 @@
 #endif
 #define HALFTONE_FUNCTOR_BODIES  // the headers of kernels/math define their functors
 
-// Baseline ------------------------------------------------------------------------------------------------------
+// Baseline --------------------------------------------------------------------------------------------
 #define HALFTONE_ISA_LEVEL 0
 namespace halftone::cpu::baseline {
 #include "halftone/kernels/cpu/vec.inc"
@@ -49,7 +50,7 @@ namespace halftone::cpu::baseline {
 }  // namespace halftone::cpu::baseline
 #undef HALFTONE_ISA_LEVEL
 
-// AVX2 ----------------------------------------------------------------------------------------------------------
+// AVX2 ------------------------------------------------------------------------------------------------
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
@@ -69,7 +70,7 @@ namespace halftone::cpu::avx2 {
 #pragma GCC pop_options
 #endif
 
-// AVX-512 -------------------------------------------------------------------------------------------------------
+// AVX-512 ---------------------------------------------------------------------------------------------
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), \
                              apply_to = function)
@@ -90,11 +91,12 @@ namespace halftone::cpu::avx512 {
 #pragma GCC pop_options
 #endif
 
-// AVX-512 with bfloat16 dot products ----------------------------------------------------------------------------
+// AVX-512 with bfloat16 dot products ------------------------------------------------------------------
 #ifdef HALFTONE_ISA_WANT_BF16
 #if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(                                                               \
+    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")

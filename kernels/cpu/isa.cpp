@@ -22,13 +22,15 @@ bool has_f16c() {  // __builtin_cpu_supports of older clang does not know the na
 bool has(Isa isa) {
   __builtin_cpu_init();
   switch (isa) {
-    case Isa::kBaseline: return true;
+    case Isa::kBaseline:
+      return true;
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case Isa::kAvx512:
       return has(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    case Isa::kAvx512Bf16: return has(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
+    case Isa::kAvx512Bf16:
+      return has(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 }
@@ -48,7 +50,8 @@ Isa choose() {
       return isa;
     }
   }
-  fail("HALFTONE_ISA", "expected baseline, avx2, avx512 or avx512_bf16, got '", std::string_view(forced), "'");
+  fail("HALFTONE_ISA", "expected baseline, avx2, avx512 or avx512_bf16, got '", std::string_view(forced),
+       "'");
 }
 
 std::atomic<Isa>& current() {

@@ -8,8 +8,9 @@ enum class Isa { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
 
 inline constexpr int kIsaCount = 4;
 
-/// The level kernels run at: the highest the processor has, or the lower one named by the environment variable
-/// HALFTONE_ISA. Read once. Throws Error if the variable names no level, or one this processor lacks.
+/// The level kernels run at: the highest the processor has, or the lower one named by the environment
+/// variable HALFTONE_ISA. Read once. Throws Error if the variable names no level, or one this processor
+/// lacks.
 Isa current_isa();
 
 /// The highest level this processor has.

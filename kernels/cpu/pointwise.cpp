@@ -11,7 +11,7 @@
 
 namespace halftone::cpu {
 
-// Double and integers: plain loops, compiled once for the baseline. -----------------------------------------------
+// Double and integers: plain loops, compiled once for the baseline. -----------------------------------
 
 namespace baseline {
 
@@ -95,21 +95,21 @@ Block<T> block_of(Fn fn) {
   }
 }
 
-// The driver: written once, for any layout and dtype. -------------------------------------------------------------
+// The driver: written once, for any layout and dtype. -------------------------------------------------
 
-constexpr std::int64_t kBlock = 512;           // elements of one call of a block function; its arrays stay in L1
-constexpr std::int64_t kPad = 16;              // block functions take multiples of the widest vector
-constexpr std::int64_t kGrain = 64 * kBlock;   // elements one thread takes at least
-constexpr int kTensors = kMaxFnOperands + 1;   // the output is number 0
+constexpr std::int64_t kBlock = 512;  // elements of one call of a block function; its arrays stay in L1
+constexpr std::int64_t kPad = 16;     // block functions take multiples of the widest vector
+constexpr std::int64_t kGrain = 64 * kBlock;  // elements one thread takes at least
+constexpr int kTensors = kMaxFnOperands + 1;  // the output is number 0
 
 /// An operand as the loop over one compute type T sees it.
 template <class T>
 struct Stream {
   std::byte* data;
-  std::int64_t bytes;       // of one element
-  Loader<T> load;           // of inputs
-  bool direct;              // can be read or written in place
-  bool constant;            // one element for all
+  std::int64_t bytes;  // of one element
+  Loader<T> load;      // of inputs
+  bool direct;         // can be read or written in place
+  bool constant;       // one element for all
 };
 
 template <class T>

@@ -14,8 +14,9 @@ namespace halftone::cpu {
 
 namespace {
 
-// The tree of partial results: blocks of one output's elements (or of rows) make a segment, segments make the result. Both
-// lengths are fixed, so that threads, which take whole segments or outputs, cannot change a result.
+// The tree of partial results: blocks of one output's elements (or of rows) make a segment, segments make the
+// result. Both lengths are fixed, so that threads, which take whole segments or outputs, cannot change a
+// result.
 constexpr std::int64_t kBlock = 512;
 constexpr std::int64_t kSegment = 64 * kBlock;
 constexpr std::int64_t kRowBlock = 32;
@@ -37,16 +38,34 @@ class Reducer {
     switch (op) {
       case ReduceOp::kSum:
       case ReduceOp::kMean:
-      case ReduceOp::kVar: first_ = reduce_loops<T, A>(LoopKind::kSum); break;
-      case ReduceOp::kProd: first_ = reduce_loops<T, A>(LoopKind::kProd); break;
+      case ReduceOp::kVar:
+        first_ = reduce_loops<T, A>(LoopKind::kSum);
+        break;
+      case ReduceOp::kProd:
+        first_ = reduce_loops<T, A>(LoopKind::kProd);
+        break;
       case ReduceOp::kMax:
-      case ReduceOp::kLogSumExp: first_ = reduce_loops<T, A>(LoopKind::kMax); break;
-      case ReduceOp::kMin: first_ = reduce_loops<T, A>(LoopKind::kMin); break;
-      case ReduceOp::kAny: first_ = reduce_loops<T, A>(LoopKind::kAny); break;
-      case ReduceOp::kAll: first_ = reduce_loops<T, A>(LoopKind::kAll); break;
-      case ReduceOp::kNorm1: first_ = reduce_loops<T, A>(LoopKind::kAbsSum); break;
-      case ReduceOp::kNormInf: first_ = reduce_loops<T, A>(LoopKind::kAbsMax); break;
-      case ReduceOp::kCountNonzero: first_ = reduce_loops<T, A>(LoopKind::kCount); break;
+      case ReduceOp::kLogSumExp:
+        first_ = reduce_loops<T, A>(LoopKind::kMax);
+        break;
+      case ReduceOp::kMin:
+        first_ = reduce_loops<T, A>(LoopKind::kMin);
+        break;
+      case ReduceOp::kAny:
+        first_ = reduce_loops<T, A>(LoopKind::kAny);
+        break;
+      case ReduceOp::kAll:
+        first_ = reduce_loops<T, A>(LoopKind::kAll);
+        break;
+      case ReduceOp::kNorm1:
+        first_ = reduce_loops<T, A>(LoopKind::kAbsSum);
+        break;
+      case ReduceOp::kNormInf:
+        first_ = reduce_loops<T, A>(LoopKind::kAbsMax);
+        break;
+      case ReduceOp::kCountNonzero:
+        first_ = reduce_loops<T, A>(LoopKind::kCount);
+        break;
       case ReduceOp::kNorm2:
         if constexpr (std::is_same_v<T, float>) first_ = square_loops();
         if constexpr (std::is_same_v<T, double>) first_ = reduce_loops<T, A>(LoopKind::kSquareSum);
@@ -71,7 +90,7 @@ class Reducer {
   }
 
  private:
-  // One output at a time ------------------------------------------------------------------------------------------
+  // One output at a time ------------------------------------------------------------------------------
 
   void run_outputs(const std::byte* in, const Tensor& out) const {
     std::byte* const to = out.unsafe_impl()->data();
@@ -115,7 +134,8 @@ class Reducer {
     return total;
   }
 
-  A segment(const Loops<T, A>& loops, const std::byte* base, std::int64_t begin, std::int64_t n, T shift) const {
+  A segment(const Loops<T, A>& loops, const std::byte* base, std::int64_t begin, std::int64_t n,
+            T shift) const {
     alignas(64) T scratch[kBlock];
     A total = loops.identity;
     for (std::int64_t end = begin + n; begin < end; begin += kBlock) {
@@ -136,7 +156,7 @@ class Reducer {
     return total;
   }
 
-  // Neighbouring outputs together, whose elements lie side by side -------------------------------------------------
+  // Neighbouring outputs together, whose elements lie side by side ------------------------------------
 
   struct Totals {
     alignas(64) A value[kTile];
@@ -163,7 +183,8 @@ class Reducer {
     if (tiles < 8 && count_ > kRowSegment) {
       some(0, tiles);
     } else {
-      parallel_for(tiles, std::max<std::int64_t>(1, kGrain / (kTile * std::max<std::int64_t>(1, count_))), some);
+      parallel_for(tiles, std::max<std::int64_t>(1, kGrain / (kTile * std::max<std::int64_t>(1, count_))),
+                   some);
     }
   }
 
@@ -178,7 +199,8 @@ class Reducer {
     for (std::int64_t j = 0; j < n; ++j) shifts[j] = shift_for_second(totals.value[j]);
     Totals second;
     all_row_segments(second_, base, n, shifts, second);
-    for (std::int64_t j = 0; j < n; ++j) totals.value[j] = finish(second.value[j], totals.value[j], shifts[j]);
+    for (std::int64_t j = 0; j < n; ++j)
+      totals.value[j] = finish(second.value[j], totals.value[j], shifts[j]);
   }
 
   void all_row_segments(const Loops<T, A>& loops, const std::byte* base, std::int64_t n, const T* shifts,
@@ -203,27 +225,29 @@ class Reducer {
     std::fill_n(totals.value, n, loops.identity);
     for (std::int64_t end = begin + rows; begin < end; begin += kRowBlock) {
       std::fill_n(sums, kTile, static_cast<T>(loops.identity));
-      geometry_.reduced.for_each_run(
-          0, begin, std::min(kRowBlock, end - begin), [&](std::int64_t offset, std::int64_t stride, std::int64_t run) {
-            for (std::int64_t i = 0; i < run; ++i) {
-              const std::byte* const row = base + (offset + i * stride) * bytes_;
-              if (direct_) {
-                loops.row(sums, reinterpret_cast<const T*>(row), shifts, n);
-              } else {
-                load_(scratch, row, 1, n);
-                loops.row(sums, scratch, shifts, n);
-              }
-            }
-          });
-      for (std::int64_t j = 0; j < n; ++j) totals.value[j] = loops.combine(totals.value[j], static_cast<A>(sums[j]));
+      geometry_.reduced.for_each_run(0, begin, std::min(kRowBlock, end - begin),
+                                     [&](std::int64_t offset, std::int64_t stride, std::int64_t run) {
+                                       for (std::int64_t i = 0; i < run; ++i) {
+                                         const std::byte* const row = base + (offset + i * stride) * bytes_;
+                                         if (direct_) {
+                                           loops.row(sums, reinterpret_cast<const T*>(row), shifts, n);
+                                         } else {
+                                           load_(scratch, row, 1, n);
+                                           loops.row(sums, scratch, shifts, n);
+                                         }
+                                       }
+                                     });
+      for (std::int64_t j = 0; j < n; ++j)
+        totals.value[j] = loops.combine(totals.value[j], static_cast<A>(sums[j]));
     }
   }
 
-  // The last step ---------------------------------------------------------------------------------------------------
+  // The last step -------------------------------------------------------------------------------------
 
   /// The mean for a variance, the maximum for a sum of exponentials.
   T shift_for_second(A total) const {
-    if (op_ == ReduceOp::kVar) return static_cast<T>(static_cast<double>(total) / static_cast<double>(count_));
+    if (op_ == ReduceOp::kVar)
+      return static_cast<T>(static_cast<double>(total) / static_cast<double>(count_));
     const double maximum = static_cast<double>(total);
     return static_cast<T>(maximum - maximum == 0 ? maximum : 0);  // infinities go through the exponential
   }
@@ -231,16 +255,21 @@ class Reducer {
   A finish(A total, A first, T shift) const {
     const double n = static_cast<double>(count_), x = static_cast<double>(total);
     switch (op_) {
-      case ReduceOp::kMean: return static_cast<A>(x / n);
-      case ReduceOp::kNorm2: return static_cast<A>(std::sqrt(x));
-      case ReduceOp::kNormP: return static_cast<A>(std::pow(x, 1 / params_.p[0]));
-      case ReduceOp::kLogSumExp: return static_cast<A>(std::log(x) + static_cast<double>(shift));
+      case ReduceOp::kMean:
+        return static_cast<A>(x / n);
+      case ReduceOp::kNorm2:
+        return static_cast<A>(std::sqrt(x));
+      case ReduceOp::kNormP:
+        return static_cast<A>(std::pow(x, 1 / params_.p[0]));
+      case ReduceOp::kLogSumExp:
+        return static_cast<A>(std::log(x) + static_cast<double>(shift));
       case ReduceOp::kVar: {
         // The mean was rounded to T: what that adds to every square is taken out again.
         const double rest = static_cast<double>(first) / n - static_cast<double>(shift);
         return static_cast<A>(std::fmax(x - n * rest * rest, 0 * x) / std::fmax(n - params_.p[0], 0));
       }
-      default: return total;
+      default:
+        return total;
     }
   }
 
@@ -265,8 +294,10 @@ bool has_integer_form(ReduceOp op) {
     case ReduceOp::kMin:
     case ReduceOp::kAny:
     case ReduceOp::kAll:
-    case ReduceOp::kCountNonzero: return true;
-    default: return false;
+    case ReduceOp::kCountNonzero:
+      return true;
+    default:
+      return false;
   }
 }
 

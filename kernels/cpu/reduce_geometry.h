@@ -12,14 +12,16 @@ namespace halftone::cpu {
 /// The loop over the kept dimensions of `in`, tensors in the order outputs, input. Every output has the kept
 /// dimensions in order; the reduced ones are absent or have size 1. Throws Error naming `op` otherwise.
 template <int kTensors>
-StridedLoop<kTensors> kept_loop(std::string_view op, std::span<const Tensor* const> outs, const Tensor& in, DimMask dims) {
+StridedLoop<kTensors> kept_loop(std::string_view op, std::span<const Tensor* const> outs, const Tensor& in,
+                                DimMask dims) {
   const std::int64_t rank = in.dim(), kept_rank = rank - std::popcount(dims);
   for (const Tensor* out : outs) {
     bool fits = out->dim() == rank || out->dim() == kept_rank;
     for (std::int64_t d = 0, k = 0; fits && d < rank; ++d) {
       const bool reduced = (dims >> d & 1) != 0;
       if (out->dim() == rank) {
-        fits = out->sizes()[static_cast<std::size_t>(d)] == (reduced ? 1 : in.sizes()[static_cast<std::size_t>(d)]);
+        fits = out->sizes()[static_cast<std::size_t>(d)] ==
+               (reduced ? 1 : in.sizes()[static_cast<std::size_t>(d)]);
       } else if (!reduced) {
         fits = out->sizes()[static_cast<std::size_t>(k++)] == in.sizes()[static_cast<std::size_t>(d)];
       }

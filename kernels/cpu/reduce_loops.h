@@ -3,8 +3,7 @@
 #include <cstdint>
 
 /// The operations of reduce.inc, those that integers have first.
-#define HALFTONE_INTEGER_REDUCTIONS(X) \
-  X(Sum) X(Prod) X(Max) X(Min) X(AbsSum) X(AbsMax) X(Count) X(Any) X(All)
+#define HALFTONE_INTEGER_REDUCTIONS(X) X(Sum) X(Prod) X(Max) X(Min) X(AbsSum) X(AbsMax) X(Count) X(Any) X(All)
 #define HALFTONE_REDUCTIONS(X) HALFTONE_INTEGER_REDUCTIONS(X) X(ExpSum) X(SquareSum) X(PowSum)
 
 namespace halftone::cpu {
@@ -15,8 +14,8 @@ enum class LoopKind : std::uint8_t {
 #undef HALFTONE_LOOP_KIND
 };
 
-/// One operation over elements of type T: a block of one output's elements, or one row for many outputs. A is the type of
-/// partial results. `shift` is a value per output that the operation wants.
+/// One operation over elements of type T: a block of one output's elements, or one row for many outputs. A is
+/// the type of partial results. `shift` is a value per output that the operation wants.
 template <class T, class A>
 struct Loops {
   A (*block)(const T* x, std::int64_t n, T shift);

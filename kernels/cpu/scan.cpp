@@ -21,8 +21,8 @@ struct Winner {
 
 /// The first largest (or smallest) of `n` elements; a NaN beats everything.
 template <class T>
-Winner<T> find_extreme(bool largest, Loader<T> load, const std::byte* base, std::int64_t stride, std::int64_t bytes,
-                       std::int64_t n) {
+Winner<T> find_extreme(bool largest, Loader<T> load, const std::byte* base, std::int64_t stride,
+                       std::int64_t bytes, std::int64_t n) {
   Winner<T> best;
   load(&best.value, base, 0, 1);
   alignas(64) T block[kBlock];
@@ -41,12 +41,13 @@ Winner<T> find_extreme(bool largest, Loader<T> load, const std::byte* base, std:
 }
 
 template <class T>
-void arg_as(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in, std::int64_t dim) {
+void arg_as(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in,
+            std::int64_t dim) {
   const Tensor* const outs[] = {&out_index, out_value};
   const int count = out_value == nullptr ? 1 : 2;
-  const StridedLoop<3> kept = kept_loop<3>(largest ? "argmax" : "argmin",
-                                           std::span<const Tensor* const>(outs, static_cast<std::size_t>(count)), in,
-                                           DimMask{1} << dim);
+  const StridedLoop<3> kept = kept_loop<3>(
+      largest ? "argmax" : "argmin", std::span<const Tensor* const>(outs, static_cast<std::size_t>(count)),
+      in, DimMask{1} << dim);
   const std::size_t d = static_cast<std::size_t>(dim);
   const std::int64_t n = in.sizes()[d], step = in.strides()[d], bytes = in.itemsize();
   const std::byte* const from = in.unsafe_impl()->data();
@@ -54,17 +55,18 @@ void arg_as(bool largest, const Tensor& out_index, const Tensor* out_value, cons
   const Storer<std::int64_t> store_index = storer<std::int64_t>(out_index.scalar_type());
   const Storer<T> store_value = storer<T>(in.scalar_type());
   auto some = [&](std::int64_t begin, std::int64_t end) {
-    kept.for_each_pair(begin, end - begin, [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
-      for (std::int64_t i = 0; i < run; ++i) {
-        const std::byte* const base = from + (offset[count] + i * stride[count]) * bytes;
-        const Winner<T> winner = find_extreme<T>(largest, load, base, step, bytes, n);
-        const auto place = [&](const Tensor& out, int k) {
-          return out.unsafe_impl()->data() + (offset[k] + i * stride[k]) * out.itemsize();
-        };
-        store_index(place(out_index, 0), 1, &winner.index, 1);
-        if (out_value != nullptr) store_value(place(*out_value, 1), 1, &winner.value, 1);
-      }
-    });
+    kept.for_each_pair(begin, end - begin,
+                       [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
+                         for (std::int64_t i = 0; i < run; ++i) {
+                           const std::byte* const base = from + (offset[count] + i * stride[count]) * bytes;
+                           const Winner<T> winner = find_extreme<T>(largest, load, base, step, bytes, n);
+                           const auto place = [&](const Tensor& out, int k) {
+                             return out.unsafe_impl()->data() + (offset[k] + i * stride[k]) * out.itemsize();
+                           };
+                           store_index(place(out_index, 0), 1, &winner.index, 1);
+                           if (out_value != nullptr) store_value(place(*out_value, 1), 1, &winner.value, 1);
+                         }
+                       });
   };
   parallel_for(kept.size(), std::max<std::int64_t>(1, kGrain / n), some);
 }
@@ -102,13 +104,16 @@ void cumulative_as(Cumulative op, const Tensor& out, const Tensor& in, std::int6
   };
   std::byte* const to = out.unsafe_impl()->data() + out_first * out.itemsize();
   const std::byte* const from = in.unsafe_impl()->data() + in_first * in.itemsize();
-  parallel_for(lines.size(), std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
-    lines.for_each_pair(begin, end - begin, [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
-      for (std::int64_t i = 0; i < run; ++i) {
-        one_line(to + (offset[0] + i * stride[0]) * out.itemsize(), from + (offset[1] + i * stride[1]) * in.itemsize());
-      }
-    });
-  });
+  parallel_for(
+      lines.size(), std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
+        lines.for_each_pair(begin, end - begin,
+                            [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
+                              for (std::int64_t i = 0; i < run; ++i) {
+                                one_line(to + (offset[0] + i * stride[0]) * out.itemsize(),
+                                         from + (offset[1] + i * stride[1]) * in.itemsize());
+                              }
+                            });
+      });
 }
 
 void check_dim(std::string_view op, const Tensor& in, std::int64_t dim) {
@@ -117,7 +122,8 @@ void check_dim(std::string_view op, const Tensor& in, std::int64_t dim) {
 
 }  // namespace
 
-void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in, std::int64_t dim) {
+void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in,
+                 std::int64_t dim) {
   const char* const op = largest ? "argmax" : "argmin";
   check_dim(op, in, dim);
   if (out_index.numel() == 0) return;
@@ -126,9 +132,12 @@ void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value,
     fail(op, "values of ", in, " do not go into ", *out_value);
   }
   switch (accumulate_type(in.scalar_type())) {
-    case kDouble: return arg_as<double>(largest, out_index, out_value, in, dim);
-    case kFloat: return arg_as<float>(largest, out_index, out_value, in, dim);
-    default: return arg_as<std::int64_t>(largest, out_index, out_value, in, dim);
+    case kDouble:
+      return arg_as<double>(largest, out_index, out_value, in, dim);
+    case kFloat:
+      return arg_as<float>(largest, out_index, out_value, in, dim);
+    default:
+      return arg_as<std::int64_t>(largest, out_index, out_value, in, dim);
   }
 }
 

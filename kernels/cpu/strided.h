@@ -11,10 +11,9 @@
 
 namespace halftone::cpu {
 
-/// Walks the elements of an output and of inputs broadcast to it in one common order, in runs along the innermost
-/// dimension. Dimensions are ordered by the output's strides and merged where every tensor allows it, so the common case is
-/// one dimension. Tensor 0 is the output. Does not
-/// allocate.
+/// Walks the elements of an output and of inputs broadcast to it in one common order, in runs along the
+/// innermost dimension. Dimensions are ordered by the output's strides and merged where every tensor allows
+/// it, so the common case is one dimension. Tensor 0 is the output. Does not allocate.
 template <int kTensors>
 class StridedLoop {
  public:
@@ -73,7 +72,8 @@ class StridedLoop {
   /// Element i of the walk is element i in memory.
   bool is_dense(int k) const { return flat(k) && strides_[last()][k] == 1; }
 
-  /// Calls f(offset, stride, length), in elements, for the pieces of tensor k that hold elements begin .. begin + n.
+  /// Calls f(offset, stride, length), in elements, for the pieces of tensor k that hold elements begin ..
+  /// begin + n.
   template <class F>
   void for_each_run(int k, std::int64_t begin, std::int64_t n, F f) const {
     if (flat(k)) {

@@ -1,25 +1,33 @@
-// Activation functions and their backward formulas: g is the incoming gradient, x the input, y the output. See
-// pointwise_functors.h. Arguments far out on the axis are bounded where infinity would turn 0 * inf into NaN.
+// Activation functions and their backward formulas: g is the incoming gradient, x the input, y the output.
+// See pointwise_functors.h. Arguments far out on the axis are bounded where infinity would turn 0 * inf into
+// NaN.
 
-#define HALFTONE_ACTIVATION_FUNCTORS(X)                                                                      \
-  X(Relu) X(LeakyRelu) X(Prelu) X(Threshold) X(Gelu) X(GeluTanh) X(Silu) X(Softplus) X(Elu) X(Selu) X(Celu)  \
-  X(Hardtanh) X(Relu6) X(Hardswish) X(Hardsigmoid) X(Mish) X(LogSigmoid) X(Softsign) X(ReluBackward)         \
-  X(LeakyReluBackward) X(PreluBackward) X(PreluBackwardWeight) X(ThresholdBackward) X(GeluBackward)          \
-  X(GeluTanhBackward) X(SiluBackward) X(SoftplusBackward) X(EluBackward) X(SeluBackward) X(CeluBackward)     \
-  X(HardtanhBackward) X(Relu6Backward) X(HardswishBackward) X(HardsigmoidBackward) X(MishBackward)           \
-  X(LogSigmoidBackward) X(SoftsignBackward)
+// clang-format off
+#define HALFTONE_ACTIVATION_FUNCTORS(X) \
+  X(Relu) X(LeakyRelu) X(Prelu) X(Threshold) X(Gelu) X(GeluTanh) X(Silu) X(Softplus) X(Elu) \
+  X(Selu) X(Celu) X(Hardtanh) X(Relu6) X(Hardswish) X(Hardsigmoid) X(Mish) X(LogSigmoid) \
+  X(Softsign) X(ReluBackward) X(LeakyReluBackward) X(PreluBackward) X(PreluBackwardWeight) \
+  X(ThresholdBackward) X(GeluBackward) X(GeluTanhBackward) X(SiluBackward) X(SoftplusBackward) \
+  X(EluBackward) X(SeluBackward) X(CeluBackward) X(HardtanhBackward) X(Relu6Backward) \
+  X(HardswishBackward) X(HardsigmoidBackward) X(MishBackward) X(LogSigmoidBackward) \
+  X(SoftsignBackward)
+// clang-format on
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 
 struct Relu {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(x <= V(0.0), V(0.0), x); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(x <= V(0.0), V(0.0), x);
+  }
 };
 
 struct ReluBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V y) const { return select(y > V(0.0), g, V(0.0)); }
+  HALFTONE_HD V operator()(V g, V y) const {
+    return select(y > V(0.0), g, V(0.0));
+  }
 };
 
 /// Params: slope of the negative side.
@@ -27,31 +35,41 @@ struct LeakyRelu {
   double slope;
   HALFTONE_HD explicit LeakyRelu(const Params& params) : slope(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(x > V(0.0), x, x * V(slope)); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(x > V(0.0), x, x * V(slope));
+  }
 };
 
 struct LeakyReluBackward {
   double slope;
   HALFTONE_HD explicit LeakyReluBackward(const Params& params) : slope(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(x > V(0.0), g, g * V(slope)); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(x > V(0.0), g, g * V(slope));
+  }
 };
 
 /// LeakyRelu with a learned slope, broadcast to x.
 struct Prelu {
   template <class V>
-  HALFTONE_HD V operator()(V x, V slope) const { return select(x > V(0.0), x, x * slope); }
+  HALFTONE_HD V operator()(V x, V slope) const {
+    return select(x > V(0.0), x, x * slope);
+  }
 };
 
 struct PreluBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x, V slope) const { return select(x > V(0.0), g, g * slope); }
+  HALFTONE_HD V operator()(V g, V x, V slope) const {
+    return select(x > V(0.0), g, g * slope);
+  }
 };
 
 /// The share of one element in the gradient of the slope.
 struct PreluBackwardWeight {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(x > V(0.0), V(0.0), g * x); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(x > V(0.0), V(0.0), g * x);
+  }
 };
 
 /// x above the threshold, else value. Params: threshold, value.
@@ -60,14 +78,18 @@ struct Threshold {
   double threshold, value;
   HALFTONE_HD explicit Threshold(const Params& params) : threshold(params.p[0]), value(params.p[1]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(x <= V(threshold), V(value), x); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(x <= V(threshold), V(value), x);
+  }
 };
 
 struct ThresholdBackward {
   double threshold;
   HALFTONE_HD explicit ThresholdBackward(const Params& params) : threshold(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(x <= V(threshold), V(0.0), g); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(x <= V(threshold), V(0.0), g);
+  }
 };
 
 /// x Phi(x), Phi the normal distribution function; erfc keeps the negative tail accurate.
@@ -155,14 +177,18 @@ struct Elu {
   double alpha;
   HALFTONE_HD explicit Elu(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(x > V(0.0), x, V(alpha) * expm1(x)); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(x > V(0.0), x, V(alpha) * expm1(x));
+  }
 };
 
 struct EluBackward {
   double alpha;
   HALFTONE_HD explicit EluBackward(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(x > V(0.0), g, g * (V(alpha) * exp(x))); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(x > V(0.0), g, g * (V(alpha) * exp(x)));
+  }
 };
 
 /// Klambauer et al. 2017.
@@ -187,14 +213,18 @@ struct Celu {
   double alpha;
   HALFTONE_HD explicit Celu(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(x > V(0.0), x, V(alpha) * expm1(x / V(alpha))); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(x > V(0.0), x, V(alpha) * expm1(x / V(alpha)));
+  }
 };
 
 struct CeluBackward {
   double alpha;
   HALFTONE_HD explicit CeluBackward(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(x > V(0.0), g, g * exp(x / V(alpha))); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(x > V(0.0), g, g * exp(x / V(alpha)));
+  }
 };
 
 /// Params: lowest, highest.
@@ -203,7 +233,9 @@ struct Hardtanh {
   double lowest, highest;
   HALFTONE_HD explicit Hardtanh(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return min(max(x, V(lowest)), V(highest)); }
+  HALFTONE_HD V operator()(V x) const {
+    return min(max(x, V(lowest)), V(highest));
+  }
 };
 
 /// 0 on the bounds too, unlike ClampBackward.
@@ -219,12 +251,16 @@ struct HardtanhBackward {
 struct Relu6 {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return min(max(x, V(0.0)), V(6.0)); }
+  HALFTONE_HD V operator()(V x) const {
+    return min(max(x, V(0.0)), V(6.0));
+  }
 };
 
 struct Relu6Backward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return select(either(x <= V(0.0), x >= V(6.0)), V(0.0), g); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(either(x <= V(0.0), x >= V(6.0)), V(0.0), g);
+  }
 };
 
 /// x min(max(x + 3, 0), 6) / 6.
@@ -245,7 +281,9 @@ struct HardswishBackward {
 /// min(max(x + 3, 0), 6) / 6.
 struct Hardsigmoid {
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return min(max(x + V(3.0), V(0.0)), V(6.0)) / V(6.0); }
+  HALFTONE_HD V operator()(V x) const {
+    return min(max(x + V(3.0), V(0.0)), V(6.0)) / V(6.0);
+  }
 };
 
 struct HardsigmoidBackward {
@@ -279,18 +317,24 @@ struct MishBackward {
 /// log(sigmoid(x)).
 struct LogSigmoid {
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return min(x, V(0.0)) - log1p(exp(-abs(x))); }
+  HALFTONE_HD V operator()(V x) const {
+    return min(x, V(0.0)) - log1p(exp(-abs(x)));
+  }
 };
 
 struct LogSigmoidBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x) const { return g * sigmoid(-x); }
+  HALFTONE_HD V operator()(V g, V x) const {
+    return g * sigmoid(-x);
+  }
 };
 
 /// x / (1 + |x|).
 struct Softsign {
   template <class V>
-  HALFTONE_HD V operator()(V x) const { return select(isinf(x), Sign{}(x), x / (V(1.0) + abs(x))); }
+  HALFTONE_HD V operator()(V x) const {
+    return select(isinf(x), Sign{}(x), x / (V(1.0) + abs(x)));
+  }
 };
 
 struct SoftsignBackward {

@@ -1,10 +1,13 @@
 // Arithmetic of two and three operands, and its backward formulas. See pointwise_functors.h.
 
-#define HALFTONE_ARITH_FUNCTORS(X)                                                                          \
-  X(Add) X(Sub) X(Mul) X(Div) X(FloorDivide) X(Remainder) X(Fmod) X(Pow) X(Atan2) X(Maximum) X(Minimum)     \
-  X(MulAdd) X(Lerp) X(LerpScalar) X(Addcmul) X(Addcdiv) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)            \
-  X(DivBackwardOther) X(PowBackward) X(PowBackwardExponent) X(Atan2BackwardSelf) X(Atan2BackwardOther)      \
-  X(MaximumBackward) X(MinimumBackward) X(LerpBackwardWeight) X(AddcdivBackwardOther)
+// clang-format off
+#define HALFTONE_ARITH_FUNCTORS(X) \
+  X(Add) X(Sub) X(Mul) X(Div) X(FloorDivide) X(Remainder) X(Fmod) X(Pow) X(Atan2) X(Maximum) \
+  X(Minimum) X(MulAdd) X(Lerp) X(LerpScalar) X(Addcmul) X(Addcdiv) X(BitwiseAnd) X(BitwiseOr) \
+  X(BitwiseXor) X(DivBackwardOther) X(PowBackward) X(PowBackwardExponent) X(Atan2BackwardSelf) \
+  X(Atan2BackwardOther) X(MaximumBackward) X(MinimumBackward) X(LerpBackwardWeight) \
+  X(AddcdivBackwardOther)
+// clang-format on
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 
@@ -14,7 +17,9 @@ struct Add {
   double alpha;
   HALFTONE_HD explicit Add(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return a + V(alpha) * b; }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return a + V(alpha) * b;
+  }
 };
 
 /// a - alpha b. Params: alpha.
@@ -23,18 +28,24 @@ struct Sub {
   double alpha;
   HALFTONE_HD explicit Sub(const Params& params) : alpha(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return a - V(alpha) * b; }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return a - V(alpha) * b;
+  }
 };
 
 struct Mul {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return a * b; }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return a * b;
+  }
 };
 
 struct Div {
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return a / b; }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return a / b;
+  }
 };
 
 /// The rest of a / b with the sign of b (Python's %).
@@ -51,7 +62,9 @@ struct Remainder {
 struct Fmod {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return fmod(a, b); }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return fmod(a, b);
+  }
 };
 
 /// a / b rounded toward minus infinity, consistent with Remainder as in Python.
@@ -77,30 +90,40 @@ struct FloorDivide {
 struct Pow {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V base, V exponent) const { return pow(base, exponent); }
+  HALFTONE_HD V operator()(V base, V exponent) const {
+    return pow(base, exponent);
+  }
 };
 
 struct Atan2 {
   template <class V>
-  HALFTONE_HD V operator()(V y, V x) const { return atan2(y, x); }
+  HALFTONE_HD V operator()(V y, V x) const {
+    return atan2(y, x);
+  }
 };
 
 struct Maximum {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return max(a, b); }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return max(a, b);
+  }
 };
 
 struct Minimum {
   static constexpr bool kIntegers = true;
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return min(a, b); }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return min(a, b);
+  }
 };
 
 /// a b + c.
 struct MulAdd {
   template <class V>
-  HALFTONE_HD V operator()(V a, V b, V c) const { return fma(a, b, c); }
+  HALFTONE_HD V operator()(V a, V b, V c) const {
+    return fma(a, b, c);
+  }
 };
 
 /// Between a (weight 0) and b (weight 1), exact at both ends.
@@ -116,7 +139,9 @@ struct LerpScalar {
   double weight;
   HALFTONE_HD explicit LerpScalar(const Params& params) : weight(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V a, V b) const { return Lerp{}(a, b, V(weight)); }
+  HALFTONE_HD V operator()(V a, V b) const {
+    return Lerp{}(a, b, V(weight));
+  }
 };
 
 /// x + value a b. Params: value.
@@ -125,7 +150,9 @@ struct Addcmul {
   double value;
   HALFTONE_HD explicit Addcmul(const Params& params) : value(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x, V a, V b) const { return x + V(value) * a * b; }
+  HALFTONE_HD V operator()(V x, V a, V b) const {
+    return x + V(value) * a * b;
+  }
 };
 
 /// x + value a / b. Params: value.
@@ -133,35 +160,36 @@ struct Addcdiv {
   double value;
   HALFTONE_HD explicit Addcdiv(const Params& params) : value(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V x, V a, V b) const { return x + V(value) * a / b; }
+  HALFTONE_HD V operator()(V x, V a, V b) const {
+    return x + V(value) * a / b;
+  }
 };
 
 /// The bitwise functors exist for integers only.
 struct BitwiseAnd {
   static constexpr bool kIntegers = true;
   template <class V>
-  requires kIsInteger<V>
-  HALFTONE_HD V operator()(V a, V b) const { return a & b; }
+  requires kIsInteger<V> HALFTONE_HD V operator()(V a, V b) const { return a & b; }
 };
 
 struct BitwiseOr {
   static constexpr bool kIntegers = true;
   template <class V>
-  requires kIsInteger<V>
-  HALFTONE_HD V operator()(V a, V b) const { return a | b; }
+  requires kIsInteger<V> HALFTONE_HD V operator()(V a, V b) const { return a | b; }
 };
 
 struct BitwiseXor {
   static constexpr bool kIntegers = true;
   template <class V>
-  requires kIsInteger<V>
-  HALFTONE_HD V operator()(V a, V b) const { return a ^ b; }
+  requires kIsInteger<V> HALFTONE_HD V operator()(V a, V b) const { return a ^ b; }
 };
 
 /// d(a / b)/db = -a / b^2, times g; without forming b^2, which overflows early.
 struct DivBackwardOther {
   template <class V>
-  HALFTONE_HD V operator()(V g, V a, V b) const { return -g * (a / b / b); }
+  HALFTONE_HD V operator()(V g, V a, V b) const {
+    return -g * (a / b / b);
+  }
 };
 
 /// d(x^e)/dx = e x^(e-1), times g; 0 for e = 0.
@@ -215,7 +243,9 @@ struct MinimumBackward {
 /// g (b - a): the gradient of Lerp for its weight.
 struct LerpBackwardWeight {
   template <class V>
-  HALFTONE_HD V operator()(V g, V a, V b) const { return g * (b - a); }
+  HALFTONE_HD V operator()(V g, V a, V b) const {
+    return g * (b - a);
+  }
 };
 
 /// -value g a / b^2: the gradient of Addcdiv for its divisor. Params: value.
@@ -223,7 +253,9 @@ struct AddcdivBackwardOther {
   double value;
   HALFTONE_HD explicit AddcdivBackwardOther(const Params& params) : value(params.p[0]) {}
   template <class V>
-  HALFTONE_HD V operator()(V g, V a, V b) const { return -(g * V(value)) * (a / b / b); }
+  HALFTONE_HD V operator()(V g, V a, V b) const {
+    return -(g * V(value)) * (a / b / b);
+  }
 };
 
 #endif  // HALFTONE_FUNCTOR_BODIES

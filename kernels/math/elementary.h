@@ -1,7 +1,7 @@
 // Elementary functions of F32, pasted into each ISA namespace by pointwise_functors.h. (On the device and for
-// double the same names are the platform's own.) The bound beside each function is its largest error in ULP of
-// the result, over all finite inputs, with FMA | without (the baseline); test_vec_math tests these numbers.
-// Infinities, NaN, signed zeros and subnormals give what the C library gives.
+// double the same names are the platform's own.) The bound beside each function is its largest error in ULP
+// of the result, over all finite inputs, with FMA | without (the baseline); test_vec_math tests these
+// numbers. Infinities, NaN, signed zeros and subnormals give what the C library gives.
 
 /// Applies a scalar function to every lane.
 template <float (*f)(float)>
@@ -138,7 +138,8 @@ HALFTONE_INLINE F32 log2(F32 x) {
 }
 HALFTONE_INLINE F32 log10(F32 x) {
   const Decomposed d = decompose(x);
-  const F32 low = fma(d.e, F32(4.6050387e-6), log_sum(d.m - F32(1.0), F32(0.0)) * F32(0.434294481903251827651));
+  const F32 low =
+      fma(d.e, F32(4.6050387e-6), log_sum(d.m - F32(1.0), F32(0.0)) * F32(0.434294481903251827651));
   return log_special(x, fma(d.e, F32(0.301025390625), low));
 }
 

@@ -1,6 +1,7 @@
 // Trigonometric functions of F32; see elementary.h.
 
-// pi/2 in three parts. With FMA the products need not be exact; without, the parts are short enough to make them so.
+// pi/2 in three parts. With FMA the products need not be exact; without, the parts are short enough to make
+// them so.
 #if HALFTONE_ISA_LEVEL >= 1
 inline constexpr float kHalfPi1 = 0x1.921fb0p+0f, kHalfPi2 = 0x1.5110b4p-22f, kHalfPi3 = 0x1.846988p-48f;
 inline constexpr float kReducible = 48039.0f;

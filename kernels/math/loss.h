@@ -1,31 +1,42 @@
-// Losses of one element, x the prediction and t the target, and their gradients for x, times g. The mean or sum is
-// taken elsewhere. See pointwise_functors.h.
+// Losses of one element, x the prediction and t the target, and their gradients for x, times g. The mean or
+// sum is taken elsewhere. See pointwise_functors.h.
 
-#define HALFTONE_LOSS_FUNCTORS(X)                                                                        \
-  X(Mse) X(L1) X(SmoothL1) X(Huber) X(Bce) X(BceWithLogits) X(BceWithLogitsPosWeight) X(KlDiv)           \
-  X(KlDivLogTarget) X(MseBackward) X(L1Backward) X(SmoothL1Backward) X(HuberBackward) X(BceBackward)     \
-  X(BceWithLogitsBackward) X(BceWithLogitsPosWeightBackward) X(KlDivBackward) X(KlDivLogTargetBackward)
+// clang-format off
+#define HALFTONE_LOSS_FUNCTORS(X) \
+  X(Mse) X(L1) X(SmoothL1) X(Huber) X(Bce) X(BceWithLogits) X(BceWithLogitsPosWeight) X(KlDiv) \
+  X(KlDivLogTarget) X(MseBackward) X(L1Backward) X(SmoothL1Backward) X(HuberBackward) \
+  X(BceBackward) X(BceWithLogitsBackward) X(BceWithLogitsPosWeightBackward) X(KlDivBackward) \
+  X(KlDivLogTargetBackward)
+// clang-format on
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 
 struct Mse {
   template <class V>
-  HALFTONE_HD V operator()(V x, V t) const { return (x - t) * (x - t); }
+  HALFTONE_HD V operator()(V x, V t) const {
+    return (x - t) * (x - t);
+  }
 };
 
 struct MseBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x, V t) const { return g * ((x - t) * V(2.0)); }
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return g * ((x - t) * V(2.0));
+  }
 };
 
 struct L1 {
   template <class V>
-  HALFTONE_HD V operator()(V x, V t) const { return abs(x - t); }
+  HALFTONE_HD V operator()(V x, V t) const {
+    return abs(x - t);
+  }
 };
 
 struct L1Backward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x, V t) const { return g * Sign{}(x - t); }
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return g * Sign{}(x - t);
+  }
 };
 
 /// d^2 / (2 beta) for |d| < beta, else |d| - beta/2. Params: beta.
@@ -87,17 +98,23 @@ struct BceBackward {
 
 /// log(1 + e^-x), for every x.
 template <class V>
-HALFTONE_HD V softplus_of_minus(V x) { return log1p(exp(-abs(x))) + max(-x, V(0.0)); }
+HALFTONE_HD V softplus_of_minus(V x) {
+  return log1p(exp(-abs(x))) + max(-x, V(0.0));
+}
 
 /// Bce of sigmoid(x): (1 - t) x + log(1 + e^-x).
 struct BceWithLogits {
   template <class V>
-  HALFTONE_HD V operator()(V x, V t) const { return (V(1.0) - t) * x + softplus_of_minus(x); }
+  HALFTONE_HD V operator()(V x, V t) const {
+    return (V(1.0) - t) * x + softplus_of_minus(x);
+  }
 };
 
 struct BceWithLogitsBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V x, V t) const { return g * (sigmoid(x) - t); }
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return g * (sigmoid(x) - t);
+  }
 };
 
 /// The same with the positive class weighted: (1 - t) x + (1 + (weight - 1) t) log(1 + e^-x).
@@ -125,18 +142,24 @@ struct KlDiv {
 
 struct KlDivBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V t) const { return -g * t; }
+  HALFTONE_HD V operator()(V g, V t) const {
+    return -g * t;
+  }
 };
 
 /// e^t (t - x), both logarithms.
 struct KlDivLogTarget {
   template <class V>
-  HALFTONE_HD V operator()(V x, V t) const { return exp(t) * (t - x); }
+  HALFTONE_HD V operator()(V x, V t) const {
+    return exp(t) * (t - x);
+  }
 };
 
 struct KlDivLogTargetBackward {
   template <class V>
-  HALFTONE_HD V operator()(V g, V t) const { return -g * exp(t); }
+  HALFTONE_HD V operator()(V g, V t) const {
+    return -g * exp(t);
+  }
 };
 
 #endif  // HALFTONE_FUNCTOR_BODIES

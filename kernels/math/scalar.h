@@ -1,5 +1,6 @@
-// The names the functors use, for plain float and double and for I64, which stands for all integer types. Pasted
-// into the namespace that pastes the functors. `select`, `max`, ... of F32 are in vec.inc and elementary.h.
+// The names the functors use, for plain float and double and for I64, which stands for all integer types.
+// Pasted into the namespace that pastes the functors. `select`, `max`, ... of F32 are in vec.inc and
+// elementary.h.
 
 /// An int64 whose arithmetic wraps around, so that no input is undefined behaviour.
 struct I64 {
@@ -38,7 +39,9 @@ HALFTONE_HD inline I64 operator/(I64 a, I64 b) {
   if (b.v == 0) return I64(std::int64_t{0});
   return b.v == -1 ? -a : I64(a.v / b.v);
 }
-HALFTONE_HD inline I64 fmod(I64 a, I64 b) { return (b.v == 0 || b.v == -1) ? I64(std::int64_t{0}) : I64(a.v % b.v); }
+HALFTONE_HD inline I64 fmod(I64 a, I64 b) {
+  return (b.v == 0 || b.v == -1) ? I64(std::int64_t{0}) : I64(a.v % b.v);
+}
 HALFTONE_HD inline I64 operator&(I64 a, I64 b) { return I64(a.v & b.v); }
 HALFTONE_HD inline I64 operator|(I64 a, I64 b) { return I64(a.v | b.v); }
 HALFTONE_HD inline I64 operator^(I64 a, I64 b) { return I64(a.v ^ b.v); }
@@ -72,43 +75,154 @@ HALFTONE_HD inline I64 pow(I64 a, I64 b) {
 template <class T>
 concept Plain = std::is_floating_point_v<T>;
 
-template <Plain T> HALFTONE_HD inline T select(bool m, T yes, T no) { return m ? yes : no; }
-template <Plain T> HALFTONE_HD inline bool isnan(T x) { return x != x; }
-template <Plain T> HALFTONE_HD inline bool isinf(T x) { return x == x && x - x != T(0); }
-template <Plain T> HALFTONE_HD inline bool isfinite(T x) { return x - x == T(0); }
-template <Plain T> HALFTONE_HD inline bool signbit(T x) { return std::signbit(x); }
-template <Plain T> HALFTONE_HD inline T max(T a, T b) { return a > b || a != a ? a : b; }
-template <Plain T> HALFTONE_HD inline T min(T a, T b) { return a < b || a != a ? a : b; }
-template <Plain T> HALFTONE_HD inline T abs(T x) { return std::fabs(x); }
-template <Plain T> HALFTONE_HD inline T copysign(T m, T s) { return std::copysign(m, s); }
-template <Plain T> HALFTONE_HD inline T floor(T x) { return std::floor(x); }
-template <Plain T> HALFTONE_HD inline T ceil(T x) { return std::ceil(x); }
-template <Plain T> HALFTONE_HD inline T trunc(T x) { return std::trunc(x); }
-template <Plain T> HALFTONE_HD inline T round_even(T x) { return std::rint(x); }
-template <Plain T> HALFTONE_HD inline T sqrt(T x) { return std::sqrt(x); }
-template <Plain T> HALFTONE_HD inline T fmod(T a, T b) { return std::fmod(a, b); }
-template <Plain T> HALFTONE_HD inline T exp(T x) { return std::exp(x); }
-template <Plain T> HALFTONE_HD inline T exp2(T x) { return std::exp2(x); }
-template <Plain T> HALFTONE_HD inline T expm1(T x) { return std::expm1(x); }
-template <Plain T> HALFTONE_HD inline T log(T x) { return std::log(x); }
-template <Plain T> HALFTONE_HD inline T log2(T x) { return std::log2(x); }
-template <Plain T> HALFTONE_HD inline T log10(T x) { return std::log10(x); }
-template <Plain T> HALFTONE_HD inline T log1p(T x) { return std::log1p(x); }
-template <Plain T> HALFTONE_HD inline T sin(T x) { return std::sin(x); }
-template <Plain T> HALFTONE_HD inline T cos(T x) { return std::cos(x); }
-template <Plain T> HALFTONE_HD inline T tan(T x) { return std::tan(x); }
-template <Plain T> HALFTONE_HD inline T asin(T x) { return std::asin(x); }
-template <Plain T> HALFTONE_HD inline T acos(T x) { return std::acos(x); }
-template <Plain T> HALFTONE_HD inline T atan(T x) { return std::atan(x); }
-template <Plain T> HALFTONE_HD inline T atan2(T y, T x) { return std::atan2(y, x); }
-template <Plain T> HALFTONE_HD inline T sinh(T x) { return std::sinh(x); }
-template <Plain T> HALFTONE_HD inline T cosh(T x) { return std::cosh(x); }
-template <Plain T> HALFTONE_HD inline T tanh(T x) { return std::tanh(x); }
-template <Plain T> HALFTONE_HD inline T erf(T x) { return std::erf(x); }
-template <Plain T> HALFTONE_HD inline T erfc(T x) { return std::erfc(x); }
-template <Plain T> HALFTONE_HD inline T pow(T x, T y) { return std::pow(x, y); }
-template <Plain T> HALFTONE_HD inline T fma(T a, T b, T c) { return a * b + c; }
-template <Plain T> HALFTONE_HD inline T fnma(T a, T b, T c) { return c - a * b; }
+template <Plain T>
+HALFTONE_HD inline T select(bool m, T yes, T no) {
+  return m ? yes : no;
+}
+template <Plain T>
+HALFTONE_HD inline bool isnan(T x) {
+  return x != x;
+}
+template <Plain T>
+HALFTONE_HD inline bool isinf(T x) {
+  return x == x && x - x != T(0);
+}
+template <Plain T>
+HALFTONE_HD inline bool isfinite(T x) {
+  return x - x == T(0);
+}
+template <Plain T>
+HALFTONE_HD inline bool signbit(T x) {
+  return std::signbit(x);
+}
+template <Plain T>
+HALFTONE_HD inline T max(T a, T b) {
+  return a > b || a != a ? a : b;
+}
+template <Plain T>
+HALFTONE_HD inline T min(T a, T b) {
+  return a < b || a != a ? a : b;
+}
+template <Plain T>
+HALFTONE_HD inline T abs(T x) {
+  return std::fabs(x);
+}
+template <Plain T>
+HALFTONE_HD inline T copysign(T m, T s) {
+  return std::copysign(m, s);
+}
+template <Plain T>
+HALFTONE_HD inline T floor(T x) {
+  return std::floor(x);
+}
+template <Plain T>
+HALFTONE_HD inline T ceil(T x) {
+  return std::ceil(x);
+}
+template <Plain T>
+HALFTONE_HD inline T trunc(T x) {
+  return std::trunc(x);
+}
+template <Plain T>
+HALFTONE_HD inline T round_even(T x) {
+  return std::rint(x);
+}
+template <Plain T>
+HALFTONE_HD inline T sqrt(T x) {
+  return std::sqrt(x);
+}
+template <Plain T>
+HALFTONE_HD inline T fmod(T a, T b) {
+  return std::fmod(a, b);
+}
+template <Plain T>
+HALFTONE_HD inline T exp(T x) {
+  return std::exp(x);
+}
+template <Plain T>
+HALFTONE_HD inline T exp2(T x) {
+  return std::exp2(x);
+}
+template <Plain T>
+HALFTONE_HD inline T expm1(T x) {
+  return std::expm1(x);
+}
+template <Plain T>
+HALFTONE_HD inline T log(T x) {
+  return std::log(x);
+}
+template <Plain T>
+HALFTONE_HD inline T log2(T x) {
+  return std::log2(x);
+}
+template <Plain T>
+HALFTONE_HD inline T log10(T x) {
+  return std::log10(x);
+}
+template <Plain T>
+HALFTONE_HD inline T log1p(T x) {
+  return std::log1p(x);
+}
+template <Plain T>
+HALFTONE_HD inline T sin(T x) {
+  return std::sin(x);
+}
+template <Plain T>
+HALFTONE_HD inline T cos(T x) {
+  return std::cos(x);
+}
+template <Plain T>
+HALFTONE_HD inline T tan(T x) {
+  return std::tan(x);
+}
+template <Plain T>
+HALFTONE_HD inline T asin(T x) {
+  return std::asin(x);
+}
+template <Plain T>
+HALFTONE_HD inline T acos(T x) {
+  return std::acos(x);
+}
+template <Plain T>
+HALFTONE_HD inline T atan(T x) {
+  return std::atan(x);
+}
+template <Plain T>
+HALFTONE_HD inline T atan2(T y, T x) {
+  return std::atan2(y, x);
+}
+template <Plain T>
+HALFTONE_HD inline T sinh(T x) {
+  return std::sinh(x);
+}
+template <Plain T>
+HALFTONE_HD inline T cosh(T x) {
+  return std::cosh(x);
+}
+template <Plain T>
+HALFTONE_HD inline T tanh(T x) {
+  return std::tanh(x);
+}
+template <Plain T>
+HALFTONE_HD inline T erf(T x) {
+  return std::erf(x);
+}
+template <Plain T>
+HALFTONE_HD inline T erfc(T x) {
+  return std::erfc(x);
+}
+template <Plain T>
+HALFTONE_HD inline T pow(T x, T y) {
+  return std::pow(x, y);
+}
+template <Plain T>
+HALFTONE_HD inline T fma(T a, T b, T c) {
+  return a * b + c;
+}
+template <Plain T>
+HALFTONE_HD inline T fnma(T a, T b, T c) {
+  return c - a * b;
+}
 template <Plain T>
 HALFTONE_HD inline T sigmoid(T x) {
   const T e = std::exp(-std::fabs(x));

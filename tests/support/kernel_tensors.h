@@ -13,7 +13,8 @@ namespace halftone::testing {
 /// A tensor over new memory of `elements` elements.
 inline Tensor strided(ScalarType dtype, const Dims& sizes, const Dims& strides, std::int64_t offset,
                       std::int64_t elements) {
-  auto storage = make_intrusive<Storage>(static_cast<std::size_t>(elements) * element_size(dtype), Device(kCPU));
+  auto storage =
+      make_intrusive<Storage>(static_cast<std::size_t>(elements) * element_size(dtype), Device(kCPU));
   return Tensor(make_intrusive<TensorImpl>(storage, dtype, sizes, strides, offset));
 }
 
@@ -23,7 +24,8 @@ inline Tensor empty(ScalarType dtype, const Dims& sizes) {
 
 /// Another window on the same memory.
 inline Tensor window(const Tensor& t, const Dims& sizes, const Dims& strides, std::int64_t offset) {
-  return Tensor(make_intrusive<TensorImpl>(t.unsafe_impl()->storage, t.scalar_type(), sizes, strides, offset));
+  return Tensor(
+      make_intrusive<TensorImpl>(t.unsafe_impl()->storage, t.scalar_type(), sizes, strides, offset));
 }
 
 /// Element i in row-major order, in memory.
@@ -44,7 +46,8 @@ inline double get(const Tensor& t, std::int64_t i) {
 
 template <class V>
 void put(const Tensor& t, std::int64_t i, V value) {
-  dispatch_all(t.scalar_type(), [&]<class T>() { *reinterpret_cast<T*>(element(t, i)) = convert_value<T>(value); });
+  dispatch_all(t.scalar_type(),
+               [&]<class T>() { *reinterpret_cast<T*>(element(t, i)) = convert_value<T>(value); });
 }
 
 inline Tensor from(ScalarType dtype, const std::vector<double>& values) {
