@@ -12,6 +12,12 @@
   X(Add) X(Sub) X(Mul) X(DivBackwardOther) X(Div) X(FloorDivide) X(Remainder) X(Fmod) X(PowBackward) \
   X(PowBackwardExponent) X(Pow) X(MaximumBackward) X(Maximum) X(MinimumBackward) X(Minimum) X(Atan2BackwardSelf) \
   X(Atan2BackwardOther) X(Atan2) X(LerpBackwardWeight) X(Lerp) X(Addcmul) X(AddcdivBackwardOther) X(Addcdiv) \
+  X(Neg) X(AbsBackward) X(Abs) X(ReciprocalBackward) X(Reciprocal) X(SquareBackward) X(Square) X(SqrtBackward) X(Sqrt) \
+  X(RsqrtBackward) X(Rsqrt) X(Exp) X(Exp2Backward) X(Exp2) X(Expm1Backward) X(Expm1) X(LogBackward) X(Log) \
+  X(Log2Backward) X(Log2) X(Log10Backward) X(Log10) X(Log1pBackward) X(Log1p) \
+  X(SinBackward) X(Sin) X(CosBackward) X(Cos) X(TanBackward) X(Tan) X(AsinBackward) X(Asin) X(AcosBackward) X(Acos) \
+  X(AtanBackward) X(Atan) X(SinhBackward) X(Sinh) X(CoshBackward) X(Cosh) X(ErfBackward) X(Erf) X(ErfcBackward) X(Erfc) \
+  X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
   X(NllLossBackward) X(NllLoss)
