@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "halftone/engine/dims.h"
+
+namespace halftone {
+
+/// D numbers, one per spatial dimension; a single number stands for all of them: `.stride(2)`, `.stride({2,
+/// 1})`.
+template <std::size_t D, class T = std::int64_t>
+class ExpandingArray {
+ public:
+  ExpandingArray(T value) { values_.fill(value); }
+  /// Throws Error unless there are one or D values.
+  ExpandingArray(std::initializer_list<T> values) { assign(values.begin(), values.size()); }
+  ExpandingArray(const std::vector<T>& values) { assign(values.data(), values.size()); }
+  ExpandingArray(const std::array<T, D>& values) : values_(values) {}
+  ExpandingArray(IntArrayRef values) { assign(values.data(), values.size()); }
+
+  std::size_t size() const { return D; }
+  const T* data() const { return values_.data(); }
+  const T* begin() const { return values_.data(); }
+  const T* end() const { return values_.data() + D; }
+  T operator[](std::size_t i) const { return values_[i]; }
+  operator IntArrayRef() const { return {values_.data(), D}; }
+
+ private:
+  void assign(const T* values, std::size_t count) {
+    if (count == 1) {
+      values_.fill(*values);
+    } else if (count == D) {
+      std::copy_n(values, D, values_.begin());
+    } else {
+      fail("ExpandingArray", "expected 1 or ", D, " values, got ", count);
+    }
+  }
+
+  std::array<T, D> values_{};
+};
+
+}  // namespace halftone

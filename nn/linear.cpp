@@ -1,0 +1,100 @@
+#include "halftone/nn/linear.h"
+
+#include <cmath>
+#include <ostream>
+
+#include "halftone/autograd/grad_mode.h"
+#include "halftone/nn/functional.h"
+#include "halftone/nn/init.h"
+
+namespace halftone::nn {
+
+LinearImpl::LinearImpl(const LinearOptions& options) : options(options) { reset(); }
+
+void LinearImpl::reset() {
+  if (options.in_features() < 0 || options.out_features() < 0)
+    fail("Linear", "features must not be negative, got ", options.in_features(), " -> ",
+         options.out_features());
+  weight = register_parameter("weight", empty({options.out_features(), options.in_features()}));
+  bias = register_parameter("bias", options.bias() ? empty({options.out_features()}) : Tensor());
+  reset_parameters();
+}
+
+void LinearImpl::reset_parameters() {
+  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (!bias.defined()) return;
+  const double bound =
+      options.in_features() > 0 ? 1 / std::sqrt(static_cast<double>(options.in_features())) : 0;
+  init::uniform_(bias, -bound, bound);
+}
+
+void LinearImpl::pretty_print(std::ostream& stream) const {
+  stream << "Linear(in_features=" << options.in_features() << ", out_features=" << options.out_features()
+         << ", bias=" << (options.bias() ? "true" : "false") << ")";
+}
+
+Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
+
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "Identity()"; }
+
+void FlattenImpl::pretty_print(std::ostream& stream) const {
+  stream << "Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim() << ")";
+}
+
+void UnflattenImpl::pretty_print(std::ostream& stream) const {
+  stream << "Unflatten(dim=" << options.dim() << ", sizes=" << concat(IntArrayRef(options.sizes())) << ")";
+}
+
+EmbeddingImpl::EmbeddingImpl(EmbeddingOptions options) : options(std::move(options)) { reset(); }
+
+void EmbeddingImpl::reset() {
+  const std::int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
+  if (auto& padding = options.padding_idx()) {
+    if (*padding < -rows || *padding >= rows)
+      fail("Embedding", "padding_idx ", *padding, " is out of range for ", rows, " embeddings");
+    if (*padding < 0) *padding += rows;
+  }
+  const Tensor given = options._weight();
+  options._weight() = Tensor();  // a copy of this module gets values of its own
+  if (given.defined() && given.sizes() != IntArrayRef{rows, columns})
+    fail("Embedding", "_weight is ", given, ", expected [", rows, ", ", columns, "]");
+  weight = register_parameter("weight", given.defined() ? given : empty({rows, columns}));
+  if (!given.defined()) reset_parameters();
+}
+
+void EmbeddingImpl::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx()) return;
+  NoGradGuard no_grad;
+  weight[*options.padding_idx()].zero_();
+}
+
+void EmbeddingImpl::pretty_print(std::ostream& stream) const {
+  stream << "Embedding(num_embeddings=" << options.num_embeddings()
+         << ", embedding_dim=" << options.embedding_dim();
+  if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
+  stream << ")";
+}
+
+Tensor EmbeddingImpl::forward(const Tensor& input) {
+  return functional::embedding(input, weight,
+                               functional::EmbeddingFuncOptions()
+                                   .padding_idx(options.padding_idx())
+                                   .scale_grad_by_freq(options.scale_grad_by_freq()));
+}
+
+DropoutImpl::DropoutImpl(const DropoutOptions& options) : options(options) { reset(); }
+
+void DropoutImpl::reset() {
+  if (!(options.p() >= 0 && options.p() <= 1)) fail("Dropout", "p must be in [0, 1], got ", options.p());
+}
+
+void DropoutImpl::pretty_print(std::ostream& stream) const { stream << "Dropout(p=" << options.p() << ")"; }
+
+Tensor DropoutImpl::forward(const Tensor& input) {
+  return functional::dropout(
+      input,
+      functional::DropoutFuncOptions().p(options.p()).training(is_training()).inplace(options.inplace()));
+}
+
+}  // namespace halftone::nn

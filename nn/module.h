@@ -1,0 +1,156 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "halftone/engine/tensor.h"
+#include "halftone/nn/enum.h"
+#include "halftone/nn/ordered_dict.h"
+
+namespace halftone::nn {
+
+template <class Contained>
+class ModuleHolder;
+
+/// Base of every layer and model (torch::nn::Module): holds named parameters, buffers and submodules, and
+/// whether the model is training. Register what belongs to the model in its constructor; the rest follows.
+class Module : public std::enable_shared_from_this<Module> {
+ public:
+  explicit Module(std::string name) : name_(std::move(name)) {}
+  Module() = default;
+  Module(const Module&) = default;
+  Module& operator=(const Module&) = default;
+  virtual ~Module() = default;
+
+  /// The name given at construction, or else the class's.
+  const std::string& name() const;
+
+  // --- What it holds; a tensor or module reachable by two names is listed once, under the first ---
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
+  std::vector<Tensor> buffers(bool recurse = true) const;
+  OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
+  /// This module and those below it, depth first. The shared pointer to this module itself is there only when
+  /// it is owned by one.
+  std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
+  OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = {},
+                                                                  bool include_self = true) const;
+  std::vector<std::shared_ptr<Module>> children() const { return children_.values(); }
+  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return children_; }
+
+  /// Parameters and buffers by name: what a checkpoint holds. The tensors share the model's data.
+  OrderedDict<std::string, Tensor> state_dict() const;
+  /// Copies values into the parameters and buffers of the same names. All names, shapes and kinds of dtype
+  /// are checked first: on an Error nothing has changed. With `strict`, both sides must have exactly the same
+  /// names.
+  void load_state_dict(const OrderedDict<std::string, Tensor>& state, bool strict = true);
+
+  // --- Registration ---
+  /// Undefined tensors may be registered (no bias); they are not listed. Throws Error on an empty name, one
+  /// with a dot, one in use, or a tensor that cannot take a gradient.
+  Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
+  Tensor& register_buffer(std::string name, Tensor tensor);
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
+    add_child(std::move(name), module);
+    return module;
+  }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
+    return register_module(std::move(name), holder.ptr());
+  }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
+    swap_child(name, module);
+    return module;
+  }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
+    return replace_module(name, holder.ptr());
+  }
+  void unregister_module(const std::string& name) { children_.erase(name); }
+
+  // --- Modes and conversion, for this module and all below it ---
+  virtual void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const noexcept { return is_training_; }
+  /// Moves or converts parameters and buffers in place (optimizers keep pointing at them). Only floating
+  /// tensors change dtype; running statistics of normalisation layers stay in fp32 when the rest becomes
+  /// half. Throws Error, with nothing changed, when a finite weight would overflow float16.
+  void to(Device device, Dtype dtype, bool non_blocking = false) { convert(device, dtype, non_blocking); }
+  void to(Dtype dtype, bool non_blocking = false) { convert(nullopt, dtype, non_blocking); }
+  void to(Device device, bool non_blocking = false) { convert(device, nullopt, non_blocking); }
+  void to(DeviceType device, bool non_blocking = false) { convert(Device(device), nullopt, non_blocking); }
+  void zero_grad(bool set_to_none = true);
+  /// Calls `function` on every module, children last.
+  void apply(const std::function<void(Module&)>& function);
+  void apply(const std::function<void(const std::string&, Module&)>& function,
+             const std::string& name_prefix = {});
+
+  /// A deep copy: own parameters and buffers, the same options. Only for modules derived from Cloneable.
+  virtual std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const;
+
+  /// One line saying what the module is, without its children.
+  virtual void pretty_print(std::ostream& stream) const;
+
+  /// This module as ModuleType (or as what a holder ModuleType holds), or null.
+  template <class ModuleType>
+  auto as() {
+    if constexpr (requires { typename ModuleType::ContainedType; }) {
+      return dynamic_cast<typename ModuleType::ContainedType*>(this);
+    } else {
+      return dynamic_cast<ModuleType*>(this);
+    }
+  }
+
+ protected:
+  /// True for a buffer that must not lose precision when the module is converted to half.
+  virtual bool keeps_precision(const std::string& buffer) const {
+    (void)buffer;
+    return false;
+  }
+  /// Forgets what is registered, so that a copy can register its own.
+  void clear_registered();
+  void copy_values_from(const Module& other, const optional<Device>& device);
+
+ private:
+  void add_child(std::string name, std::shared_ptr<Module> module);
+  void swap_child(const std::string& name, std::shared_ptr<Module> module);
+  void convert(optional<Device> device, optional<Dtype> dtype, bool non_blocking);
+  void check_fits_half() const;
+  void visit(const std::string& prefix,
+             const std::function<void(const std::string&, const Module&)>& function) const;
+
+  mutable std::string name_;
+  bool is_training_ = true;
+  OrderedDict<std::string, Tensor> parameters_{"parameter"};
+  OrderedDict<std::string, Tensor> buffers_{"buffer"};
+  OrderedDict<std::string, std::shared_ptr<Module>> children_{"submodule"};
+};
+
+/// The whole tree of modules, indented.
+std::ostream& operator<<(std::ostream& stream, const Module& module);
+
+/// Base of modules that can be copied: `Derived::reset()` registers everything from its options.
+template <class Derived>
+class Cloneable : public Module {
+ public:
+  using Module::Module;
+  /// Registers parameters, buffers and submodules and gives them their initial values.
+  virtual void reset() = 0;
+  std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override {
+    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    const PhiloxState stream = default_generator().state();  // initial values are overwritten: draw none
+    copy->clear_registered();
+    copy->reset();
+    default_generator().set_state(stream);
+    copy->copy_values_from(*this, device);
+    return copy;
+  }
+};
+
+}  // namespace halftone::nn

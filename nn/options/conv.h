@@ -1,0 +1,63 @@
+#pragma once
+
+#include "halftone/engine/arg.h"
+#include "halftone/engine/tensor.h"
+#include "halftone/nn/enum.h"
+#include "halftone/nn/expanding_array.h"
+
+namespace halftone::nn {
+
+/// Zeros added around the input of a convolution: numbers, kValid (none), or kSame (the output keeps the
+/// input's size; stride 1 only).
+template <std::size_t D>
+class ConvPadding {
+ public:
+  ConvPadding(std::int64_t amount) : amounts_(amount) {}
+  ConvPadding(std::initializer_list<std::int64_t> amounts) : amounts_(amounts) {}
+  ConvPadding(const std::vector<std::int64_t>& amounts) : amounts_(amounts) {}
+  ConvPadding(ExpandingArray<D> amounts) : amounts_(amounts) {}
+  ConvPadding(enumtype::kValid) : amounts_(0) {}
+  ConvPadding(enumtype::kSame) : amounts_(0), same_(true) {}
+  bool is_same() const { return same_; }
+  const ExpandingArray<D>& amounts() const { return amounts_; }
+
+ private:
+  ExpandingArray<D> amounts_;
+  bool same_ = false;
+};
+
+/// Options of Conv1d and Conv2d.
+template <std::size_t D>
+struct ConvOptions {
+  ConvOptions(std::int64_t in_channels, std::int64_t out_channels, ExpandingArray<D> kernel_size)
+      : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
+  HALFTONE_ARG(std::int64_t, in_channels);
+  HALFTONE_ARG(std::int64_t, out_channels);
+  HALFTONE_ARG(ExpandingArray<D>, kernel_size);
+  HALFTONE_ARG(ExpandingArray<D>, stride) = 1;
+  HALFTONE_ARG(ConvPadding<D>, padding) = 0;
+  HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
+  HALFTONE_ARG(std::int64_t, groups) = 1;
+  HALFTONE_ARG(bool, bias) = true;
+  /// What the padding is filled with: zeros.
+  HALFTONE_ARG(enumtype::kZeros, padding_mode) = kZeros;
+};
+using Conv1dOptions = ConvOptions<1>;
+using Conv2dOptions = ConvOptions<2>;
+
+namespace functional {
+
+/// Options of functional::conv1d and conv2d.
+template <std::size_t D>
+struct ConvFuncOptions {
+  HALFTONE_ARG(Tensor, bias) = Tensor();
+  HALFTONE_ARG(ExpandingArray<D>, stride) = 1;
+  HALFTONE_ARG(ConvPadding<D>, padding) = 0;
+  HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
+  HALFTONE_ARG(std::int64_t, groups) = 1;
+};
+using Conv1dFuncOptions = ConvFuncOptions<1>;
+using Conv2dFuncOptions = ConvFuncOptions<2>;
+
+}  // namespace functional
+}  // namespace halftone::nn

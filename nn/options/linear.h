@@ -1,0 +1,83 @@
+#pragma once
+
+#include <vector>
+
+#include "halftone/engine/arg.h"
+#include "halftone/engine/tensor.h"
+#include "halftone/nn/enum.h"
+
+namespace halftone::nn {
+
+/// Options of Linear.
+struct LinearOptions {
+  LinearOptions(std::int64_t in_features, std::int64_t out_features)
+      : in_features_(in_features), out_features_(out_features) {}
+  HALFTONE_ARG(std::int64_t, in_features);
+  HALFTONE_ARG(std::int64_t, out_features);
+  HALFTONE_ARG(bool, bias) = true;
+};
+
+/// Options of Flatten.
+struct FlattenOptions {
+  HALFTONE_ARG(std::int64_t, start_dim) = 1;
+  HALFTONE_ARG(std::int64_t, end_dim) = -1;
+};
+
+/// Options of Unflatten: dimension `dim` becomes `sizes`.
+struct UnflattenOptions {
+  UnflattenOptions(std::int64_t dim, std::vector<std::int64_t> sizes) : dim_(dim), sizes_(std::move(sizes)) {}
+  HALFTONE_ARG(std::int64_t, dim);
+  HALFTONE_ARG(std::vector<std::int64_t>, sizes);
+};
+
+/// Options of Embedding. The gradient of row `padding_idx` is zero.
+struct EmbeddingOptions {
+  EmbeddingOptions(std::int64_t num_embeddings, std::int64_t embedding_dim)
+      : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
+  HALFTONE_ARG(std::int64_t, num_embeddings);
+  HALFTONE_ARG(std::int64_t, embedding_dim);
+  HALFTONE_ARG(optional<std::int64_t>, padding_idx) = nullopt;
+  HALFTONE_ARG(bool, scale_grad_by_freq) = false;
+  /// Initial weight, (num_embeddings, embedding_dim); drawn from N(0, 1) when undefined.
+  HALFTONE_ARG(Tensor, _weight) = Tensor();
+};
+
+/// Options of Dropout.
+struct DropoutOptions {
+  DropoutOptions(double p = 0.5) : p_(p) {}
+  HALFTONE_ARG(double, p);
+  HALFTONE_ARG(bool, inplace) = false;
+};
+
+namespace functional {
+
+/// Options of functional::dropout.
+struct DropoutFuncOptions {
+  HALFTONE_ARG(double, p) = 0.5;
+  HALFTONE_ARG(bool, training) = true;
+  HALFTONE_ARG(bool, inplace) = false;
+};
+
+/// Options of functional::embedding.
+struct EmbeddingFuncOptions {
+  HALFTONE_ARG(optional<std::int64_t>, padding_idx) = nullopt;
+  HALFTONE_ARG(bool, scale_grad_by_freq) = false;
+};
+
+/// Options of functional::pad: pairs (before, after), the last dimension first. Negative amounts crop.
+struct PadFuncOptions {
+  PadFuncOptions(std::vector<std::int64_t> pad) : pad_(std::move(pad)) {}
+  HALFTONE_ARG(std::vector<std::int64_t>, pad);
+  HALFTONE_ARG(enumtype::kConstant, mode) = kConstant;
+  HALFTONE_ARG(double, value) = 0;
+};
+
+/// Options of functional::normalize: x / max(norm_p(x, dim), eps).
+struct NormalizeFuncOptions {
+  HALFTONE_ARG(double, p) = 2;
+  HALFTONE_ARG(std::int64_t, dim) = 1;
+  HALFTONE_ARG(double, eps) = 1e-12;
+};
+
+}  // namespace functional
+}  // namespace halftone::nn

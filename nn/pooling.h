@@ -1,0 +1,72 @@
+#pragma once
+
+#include "halftone/nn/functional.h"
+#include "halftone/nn/module_holder.h"
+
+namespace halftone::nn {
+
+/// What pooling layers have in common: no parameters, options made from a window size, a name to print.
+template <class Derived, class Options>
+class PoolBase : public Cloneable<Derived> {
+ public:
+  PoolBase(const Options& options) : options(options) {}
+  void reset() override {}
+  void pretty_print(std::ostream& stream) const override;
+  Options options;
+};
+
+/// Largest value of each window of (N, C, L).
+class MaxPool1dImpl : public PoolBase<MaxPool1dImpl, MaxPool1dOptions> {
+ public:
+  MaxPool1dImpl(ExpandingArray<1> kernel_size) : PoolBase(kernel_size) {}
+  explicit MaxPool1dImpl(const MaxPool1dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::max_pool1d(input, options); }
+};
+HALFTONE_MODULE(MaxPool1d);
+
+/// Largest value of each window of (N, C, H, W).
+class MaxPool2dImpl : public PoolBase<MaxPool2dImpl, MaxPool2dOptions> {
+ public:
+  MaxPool2dImpl(ExpandingArray<2> kernel_size) : PoolBase(kernel_size) {}
+  explicit MaxPool2dImpl(const MaxPool2dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::max_pool2d(input, options); }
+};
+HALFTONE_MODULE(MaxPool2d);
+
+/// Mean of each window of (N, C, L).
+class AvgPool1dImpl : public PoolBase<AvgPool1dImpl, AvgPool1dOptions> {
+ public:
+  AvgPool1dImpl(ExpandingArray<1> kernel_size) : PoolBase(kernel_size) {}
+  explicit AvgPool1dImpl(const AvgPool1dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::avg_pool1d(input, options); }
+};
+HALFTONE_MODULE(AvgPool1d);
+
+/// Mean of each window of (N, C, H, W).
+class AvgPool2dImpl : public PoolBase<AvgPool2dImpl, AvgPool2dOptions> {
+ public:
+  AvgPool2dImpl(ExpandingArray<2> kernel_size) : PoolBase(kernel_size) {}
+  explicit AvgPool2dImpl(const AvgPool2dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::avg_pool2d(input, options); }
+};
+HALFTONE_MODULE(AvgPool2d);
+
+/// Mean over windows chosen so that the output has the given length.
+class AdaptiveAvgPool1dImpl : public PoolBase<AdaptiveAvgPool1dImpl, AdaptiveAvgPool1dOptions> {
+ public:
+  AdaptiveAvgPool1dImpl(ExpandingArray<1> output_size) : PoolBase(output_size) {}
+  explicit AdaptiveAvgPool1dImpl(const AdaptiveAvgPool1dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::adaptive_avg_pool1d(input, options); }
+};
+HALFTONE_MODULE(AdaptiveAvgPool1d);
+
+/// Mean over windows chosen so that the output has the given height and width.
+class AdaptiveAvgPool2dImpl : public PoolBase<AdaptiveAvgPool2dImpl, AdaptiveAvgPool2dOptions> {
+ public:
+  AdaptiveAvgPool2dImpl(ExpandingArray<2> output_size) : PoolBase(output_size) {}
+  explicit AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& options) : PoolBase(options) {}
+  Tensor forward(const Tensor& input) { return functional::adaptive_avg_pool2d(input, options); }
+};
+HALFTONE_MODULE(AdaptiveAvgPool2d);
+
+}  // namespace halftone::nn
