@@ -384,10 +384,20 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArray
 Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
 Tensor softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
+/// The gradients of conv2d, on (N, C, H, W) and (O, C / groups, kh, kw) only, in `dtype`.
+Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayRef input_size, IntArrayRef stride,
+                             IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
+Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
 Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                               Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                          Reduction::Reduction reduction, std::int64_t ignore_index);
+/// For self, of the loss named `loss` ("mse_loss", ...; "kl_div_log_target" for kl_div of logarithms), `parameter`
+/// being its beta or delta.
+Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                             const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
+                             double parameter = 0);
 
 // --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);

@@ -20,7 +20,8 @@
   X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
-  X(NllLossBackward) X(NllLoss)
+  X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
+  X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits)
 
 namespace halftone::ops {
 

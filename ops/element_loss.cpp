@@ -1,0 +1,291 @@
+#include "halftone/ops/element_loss.h"
+
+#include "halftone/kernels/reduce.h"
+#include "halftone/ops/promotion.h"
+
+namespace halftone {
+namespace ops {
+namespace {
+
+// --- The formulas ----------------------------------------------------------------------------------------------
+using E = const LossElements&;
+
+Tensor distance(E e) { return e.x - e.target; }
+Tensor inside(E e) { return to_dtype(le(abs(distance(e)), e.parameter), e.x.scalar_type()); }
+
+Tensor mse_dx(E e) { return distance(e) * 2; }
+Tensor mse_dxx(E e) { return full({}, 2, e.x.options()); }
+Tensor l1_dx(E e) { return sign(distance(e)); }
+Tensor smooth_l1_dx(E e) {
+  return e.parameter == 0 ? l1_dx(e) : clamp(distance(e) / e.parameter, Scalar(-1.0), Scalar(1.0));
+}
+Tensor smooth_l1_dxx(E e) { return e.parameter == 0 ? zeros({}, e.x.options()) : inside(e) / e.parameter; }
+Tensor huber_dx(E e) { return clamp(distance(e), Scalar(-e.parameter), Scalar(e.parameter)); }
+
+Tensor bce_value(E e) { return binary_cross_entropy(e.x, e.target, {}, Reduction::None); }
+Tensor bce_dx(E e) { return (e.x - e.target) / clamp_min((1 - e.x) * e.x, 1e-12); }
+Tensor bce_dt(E e) { return clamp_min(log1p(neg(e.x)), -100) - clamp_min(log(e.x), -100); }
+Tensor bce_dxx(E e) { return e.target / square(e.x) + (1 - e.target) / square(1 - e.x); }
+Tensor bce_dxt(E e) { return neg(reciprocal(clamp_min((1 - e.x) * e.x, 1e-12))); }
+
+Tensor logits_value(E e) {
+  return binary_cross_entropy_with_logits(e.x, e.target, {}, e.pos_weight, Reduction::None);
+}
+Tensor logits_dx(E e) { return sigmoid(e.x) - e.target; }
+Tensor logits_dt(E e) { return neg(e.x); }
+Tensor logits_dxx(E e) { return sigmoid(e.x) * sigmoid(neg(e.x)); }
+Tensor logits_dxt(E e) { return full({}, -1, e.x.options()); }
+
+/// (1 - t) x + k log(1 + e^-x) with k = 1 + (pos_weight - 1) t.
+Tensor positive_factor(E e) { return 1 + (e.pos_weight - 1) * e.target; }
+Tensor weighted_dx(E e) { return (1 - e.target) - positive_factor(e) * sigmoid(neg(e.x)); }
+Tensor weighted_dt(E e) { return neg(e.x) - (e.pos_weight - 1) * log_sigmoid(e.x); }
+Tensor weighted_dxx(E e) { return positive_factor(e) * logits_dxx(e); }
+Tensor weighted_dxt(E e) { return neg(1 + (e.pos_weight - 1) * sigmoid(neg(e.x))); }
+Tensor weighted_dp(E e) { return neg(e.target * log_sigmoid(e.x)); }
+Tensor weighted_dxp(E e) { return neg(e.target * sigmoid(neg(e.x))); }
+
+Tensor kl_dx(E e) { return neg(e.target); }
+Tensor kl_dt(E e) { return log(e.target) + 1 - e.x; }
+Tensor kl_dxt(E e) { return full({}, -1, e.x.options()); }
+Tensor log_kl_dx(E e) { return neg(exp(e.target)); }
+Tensor log_kl_dt(E e) { return exp(e.target) * (e.target - e.x + 1); }
+
+constexpr ElementLoss kLosses[] = {
+    {"mse_loss", Fn::kMse, Fn::kMseBackward, true, true, nullptr, mse_dx, nullptr, mse_dxx, nullptr},
+    {"l1_loss", Fn::kL1, Fn::kL1Backward, true, true, nullptr, l1_dx, nullptr, nullptr, nullptr},
+    {"smooth_l1_loss", Fn::kSmoothL1, Fn::kSmoothL1Backward, true, true, nullptr, smooth_l1_dx, nullptr, smooth_l1_dxx,
+     nullptr},
+    {"huber_loss", Fn::kHuber, Fn::kHuberBackward, true, true, nullptr, huber_dx, nullptr, inside, nullptr},
+    {"binary_cross_entropy", Fn::kBce, Fn::kBceBackward, false, false, bce_value, bce_dx, bce_dt, bce_dxx, bce_dxt},
+    {"binary_cross_entropy_with_logits", Fn::kBceWithLogits, Fn::kBceWithLogitsBackward, false, false, logits_value,
+     logits_dx, logits_dt, logits_dxx, logits_dxt},
+    {"kl_div", Fn::kKlDiv, Fn::kKlDivBackward, true, false, nullptr, kl_dx, kl_dt, nullptr, kl_dxt},
+    {"kl_div_log_target", Fn::kKlDivLogTarget, Fn::kKlDivLogTargetBackward, true, false, nullptr, log_kl_dx, log_kl_dt,
+     nullptr, log_kl_dx},
+};
+constexpr ElementLoss kWithPosWeight = {
+    "binary_cross_entropy_with_logits", Fn::kBceWithLogitsPosWeight, Fn::kBceWithLogitsPosWeightBackward,
+    false, false, logits_value, weighted_dx, weighted_dt, weighted_dxx, weighted_dxt, weighted_dp, weighted_dxp};
+
+// --- Shapes and dtypes -----------------------------------------------------------------------------------------
+
+Dims element_shape(const LossCall& call) { return broadcast_shapes(call.op, call.x.sizes(), call.target.sizes()); }
+
+/// What elements are computed in.
+ScalarType element_dtype(std::initializer_list<const Tensor*> tensors) {
+  for (const Tensor* tensor : tensors) {
+    if (tensor->defined() && tensor->scalar_type() == kDouble) return kDouble;
+  }
+  return kFloat;
+}
+
+void pointwise_into(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> operands, double parameter = 0) {
+  const auto& kernels = kernels_for<PointwiseKernels>(out.device());
+  kernels.run(fn, out, {operands.begin(), static_cast<std::size_t>(kernels.operands(fn))}, Params{{parameter}});
+}
+
+void reduce_into(ReduceOp op, const Tensor& out, const Tensor& elements) {
+  // The dimensions of `elements` that `out` lacks, or has with size 1.
+  DimMask mask = 0;
+  const std::int64_t missing = elements.dim() - out.dim();
+  for (std::int64_t d = 0; d < elements.dim(); ++d) {
+    if (d < missing || out.size(d - missing) != elements.size(d)) mask |= DimMask{1} << d;
+  }
+  kernels_for<ReduceKernels>(out.device()).run(op, out, elements, mask, {});
+}
+
+void check_weight(const LossCall& call, const char* name, const Tensor& weight, const Dims& shape) {
+  if (!weight.defined()) return;
+  if (!weight.is_floating_point() || !(broadcast_shapes(call.op, weight.sizes(), shape) == shape)) {
+    fail(call.op, "expected a floating ", name, " that broadcasts to ", shape, ", got ", weight);
+  }
+}
+
+void check_probabilities(const LossCall& call) {
+  if (call.x.numel() == 0) return;
+  for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
+    const Tensor extreme = allocate({{}, accumulate_type(call.x.scalar_type()), call.x.device()});
+    reduce_into(op, extreme, call.x);
+    const double value = extreme.item<double>();
+    if (value < 0 || value > 1) fail(call.op, "expected probabilities in [0, 1], found ", value, " in ", call.x);
+  }
+}
+
+/// The arriving gradient divided by what a mean divides by, in fp32.
+Tensor scaled(const LossCall& call, const Tensor& grad) {
+  const Tensor wide = to_dtype(grad, accumulate_type(grad.scalar_type()));
+  if (call.reduction != Reduction::Mean) return wide;
+  return wide / static_cast<double>(count_elements(element_shape(call)));
+}
+
+LossElements elements_of(const LossCall& call) {
+  const ScalarType dtype = element_dtype({&call.x, &call.target, &call.weight, &call.pos_weight});
+  const auto wide = [&](const Tensor& t) { return t.defined() ? to_dtype(t, dtype) : t; };
+  return {wide(call.x), wide(call.target), wide(call.pos_weight), call.parameter};
+}
+
+Tensor times_weight(const LossCall& call, const Tensor& values) {
+  return call.weight.defined() ? values * to_dtype(call.weight, values.scalar_type()) : values;
+}
+
+}  // namespace
+
+const ElementLoss& element_loss(std::string_view name, bool has_pos_weight) {
+  if (has_pos_weight && name == kWithPosWeight.name) return kWithPosWeight;
+  for (const ElementLoss& loss : kLosses) {
+    if (name == loss.name) return loss;
+  }
+  fail("element_loss_backward", "there is no loss named '", name, "'");
+}
+
+Meta loss_meta(const LossCall& call) {
+  const Tensor &x = call.x, &target = call.target;
+  if (!x.is_floating_point()) fail(call.op, "expected floating predictions, got ", x);
+  if (!call.loss.broadcasts && !(x.sizes() == target.sizes())) {
+    fail(call.op, "expected a target shaped like the predictions ", x, ", got ", target);
+  }
+  const Dims shape = element_shape(call);
+  check_weight(call, "weight", call.weight, shape);
+  check_weight(call, "pos_weight", call.pos_weight, shape);
+  for (const Tensor* other : {&target, &call.weight, &call.pos_weight}) {
+    if (other->defined() && other->device() != x.device()) {
+      fail(call.op, "expected all tensors on one device, got ", x.device(), " and ", other->device());
+    }
+  }
+  const ScalarType dtype = result_type(x, target);
+  if (call.reduction == Reduction::None) return like(x, shape, dtype);
+  if (call.reduction == Reduction::Mean || call.reduction == Reduction::Sum) return like(x, {}, dtype);
+  fail(call.op, "expected the reduction None, Mean or Sum, got ", static_cast<int>(call.reduction));
+}
+
+void run_loss(const Tensor& out, const LossCall& call) {
+  if (call.loss.forward == Fn::kBce) check_probabilities(call);
+  const bool reduces = call.reduction != Reduction::None;
+  Tensor elements = out;
+  if (reduces || call.weight.defined()) {
+    const ScalarType dtype = element_dtype({&out, &call.x, &call.target, &call.weight, &call.pos_weight});
+    elements = allocate({element_shape(call), dtype, out.device()});
+  }
+  pointwise_into(call.loss.forward, elements, {&call.x, &call.target, &call.pos_weight}, call.parameter);
+  if (call.weight.defined()) pointwise_into(Fn::kMul, reduces ? elements : out, {&elements, &call.weight});
+  if (reduces) reduce_into(call.reduction == Reduction::Mean ? ReduceOp::kMean : ReduceOp::kSum, out, elements);
+}
+
+Gradients loss_gradients(const LossCall& call, const Tensor& grad, const std::array<bool, 4>& wanted) {
+  Gradients grads(4, Tensor());
+  const ElementLoss& loss = call.loss;
+  const auto fused = [&](const Tensor& x, const Tensor& target) {
+    return element_loss_backward(grad, x, target, call.weight, call.pos_weight, loss.name, call.reduction,
+                                 call.parameter);
+  };
+  if (wanted[0]) grads[0] = fused(call.x, call.target);
+  if (wanted[1] && loss.symmetric) grads[1] = fused(call.target, call.x);
+  if ((wanted[1] && !loss.symmetric) || wanted[2] || wanted[3]) {
+    const LossElements e = elements_of(call);
+    const Tensor g = scaled(call, grad);
+    if (wanted[1]) grads[1] = times_weight(call, g * loss.dt(e));
+    if (wanted[2]) grads[2] = g * loss.value(e);
+    if (wanted[3]) grads[3] = times_weight(call, g * loss.dp(e));
+  }
+  return grads;
+}
+
+struct ElementLossBackward : Operator {
+  static constexpr Schema schema{
+      "element_loss_backward",
+      {"grad", "self", "target", "weight", "pos_weight", "loss", "reduction", "parameter"},
+      "gradient for self of the loss named by `loss`, in self's dtype"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 std::string_view, Reduction::Reduction,
+                                 double) = &halftone::element_loss_backward;
+  static constexpr auto precision = amp::Precision::kAny;
+  static constexpr bool mixed_inputs = true;
+  static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3) | keep_input(4);
+
+  static Meta infer(const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
+                    const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
+                    double parameter) {
+    const Meta meta = loss_meta(call_of(x, target, weight, pos_weight, loss, reduction, parameter));
+    if (!(grad.sizes().dims() == meta.sizes)) {
+      fail(schema.name, "expected a gradient with the loss's shape ", meta.sizes, ", got ", grad);
+    }
+    return like(x);
+  }
+  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
+                  const Tensor& pos_weight, std::string_view name, Reduction::Reduction reduction, double parameter) {
+    const NoGradGuard no_grad;
+    const LossCall call = call_of(x, target, weight, pos_weight, name, reduction, parameter);
+    const Dims shape = element_shape(call);
+    const bool sums = !(shape == out.sizes().dims());
+    Tensor elements = out;
+    if (sums || weight.defined()) {
+      elements = allocate({shape, element_dtype({&out, &grad, &x, &target, &weight, &pos_weight}), out.device()});
+    }
+    const Tensor g = reduction == Reduction::Mean ? scaled(call, grad) : grad;
+    if (kernels_for<PointwiseKernels>(out.device()).operands(call.loss.backward) == 2) {
+      pointwise_into(call.loss.backward, elements, {&g, &target}, parameter);
+    } else {
+      pointwise_into(call.loss.backward, elements, {&g, &x, &target, &pos_weight}, parameter);
+    }
+    if (weight.defined()) pointwise_into(Fn::kMul, sums ? elements : out, {&elements, &weight});
+    if (sums) reduce_into(ReduceOp::kSum, out, elements);
+  }
+  static Gradients backward(const Saved& s, const Tensor& g, std::string_view name, Reduction::Reduction reduction,
+                            double parameter) {
+    Gradients grads(5, Tensor());
+    const LossCall call = call_of(s.input(1), s.input(2), s.input(3), s.input(4), name, reduction, parameter);
+    const ElementLoss& loss = call.loss;
+    const LossElements e = elements_of(call);
+    const Tensor u = expand(to_dtype(g, e.x.scalar_type()), element_shape(call));
+    if (s.needs(0)) {
+      const Tensor rows = times_weight(call, u * loss.dx(e));
+      grads[0] = reduction == Reduction::None   ? rows
+                 : reduction == Reduction::Mean ? sum(rows) / static_cast<double>(rows.numel())
+                                                : sum(rows);
+    }
+    const Tensor v = u * scaled(call, s.input(0));
+    if (s.needs(1) && loss.dxx) grads[1] = times_weight(call, v * loss.dxx(e));
+    if (s.needs(2)) {
+      if (loss.dxt) grads[2] = times_weight(call, v * loss.dxt(e));
+      else if (loss.dxx) grads[2] = neg(times_weight(call, v * loss.dxx(e)));
+    }
+    if (s.needs(3)) grads[3] = v * loss.dx(e);
+    if (s.needs(4)) grads[4] = times_weight(call, v * loss.dxp(e));
+    return grads;
+  }
+  static void samples(Samples& s) {
+    const Tensor none;
+    s(s.rand({}), s.rand({2, 3}), s.rand({2, 3}), none, none, "mse_loss", Reduction::Mean, 0.0);
+    s(s.rand({2, 3}), s.rand({1, 3}), s.rand({2, 1}), none, none, "mse_loss", Reduction::None, 0.0);
+    s(s.rand({}), s.rand({2, 3}, 1, 2), s.rand({2, 3}, -2, 0), none, none, "l1_loss", Reduction::Sum, 0.0);
+    s(s.rand({}), s.rand({4}, -0.4, 0.4), s.rand({4}, 0.5, 1), none, none, "smooth_l1_loss", Reduction::Mean, 2.0);
+    s(s.rand({4}), s.rand({4}, -0.4, 0.4), s.rand({4}, 1, 2), none, none, "huber_loss", Reduction::None, 0.5);
+    s(s.rand({}), s.rand({4}, 0.2, 0.8), s.rand({4}, 0, 1), s.rand({4}, 0.5, 2), none, "binary_cross_entropy",
+      Reduction::Mean, 0.0);
+    s(s.rand({}), s.rand({2, 2}), s.rand({2, 2}, 0, 1), s.rand({2}, 0.5, 2), none, "binary_cross_entropy_with_logits",
+      Reduction::Sum, 0.0);
+    s(s.rand({}), s.rand({2, 2}), s.rand({2, 2}, 0, 1), s.rand({2}, 0.5, 2), s.rand({2}, 0.5, 2),
+      "binary_cross_entropy_with_logits", Reduction::Mean, 0.0);
+    s(s.rand({}), s.rand({2, 3}), s.rand({3}, 0.1, 1), none, none, "kl_div", Reduction::Mean, 0.0);
+    s(s.rand({}), s.rand({3}), s.rand({2, 3}), none, none, "kl_div_log_target", Reduction::Sum, 0.0);
+    s(s.rand({}), s.rand({0}), s.rand({0}), none, none, "mse_loss", Reduction::Sum, 0.0);
+  }
+
+ private:
+  static LossCall call_of(const Tensor& x, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
+                          std::string_view loss, Reduction::Reduction reduction, double parameter) {
+    return {schema.name, element_loss(loss, pos_weight.defined()), x, target, weight, pos_weight, reduction, parameter};
+  }
+};
+HALFTONE_REGISTER_OPERATOR(ElementLossBackward)
+
+}  // namespace ops
+
+Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
+                             const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
+                             double parameter) {
+  return ops::dispatch<ops::ElementLossBackward>(grad, self, target, weight, pos_weight, loss, reduction, parameter);
+}
+
+}  // namespace halftone
