@@ -389,6 +389,14 @@ Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayR
                              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
 Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
                               IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
+/// The gradients of pooling over (N, C, H, W) or (C, H, W), in `dtype`. `indices`: the maxima's places in their planes.
+Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size, IntArrayRef kernel_size,
+                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
+                           ScalarType dtype);
+Tensor avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, IntArrayRef kernel_size, IntArrayRef stride,
+                           IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                           std::optional<std::int64_t> divisor_override, ScalarType dtype);
+Tensor adaptive_avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, ScalarType dtype);
 Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                               Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
@@ -398,6 +406,10 @@ Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& t
 Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                              const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
                              double parameter = 0);
+/// Dropout with the mask at block `offset` of the stream `seed`: its own gradient.
+Tensor philox_dropout(const Tensor& input, double p, std::int64_t seed, std::int64_t offset);
+Tensor embedding_backward(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,
+                          std::int64_t padding_idx, bool scale_grad_by_freq);
 
 // --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);
