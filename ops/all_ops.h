@@ -18,6 +18,11 @@
   X(SinBackward) X(Sin) X(CosBackward) X(Cos) X(TanBackward) X(Tan) X(AsinBackward) X(Asin) X(AcosBackward) X(Acos) \
   X(AtanBackward) X(Atan) X(SinhBackward) X(Sinh) X(CoshBackward) X(Cosh) X(ErfBackward) X(Erf) X(ErfcBackward) X(Erfc) \
   X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \
+  X(ReluBackward) X(Relu) X(LeakyReluBackward) X(LeakyRelu) X(HardtanhBackward) X(Hardtanh) X(Relu6Backward) X(Relu6) \
+  X(SigmoidBackward) X(Sigmoid) X(TanhBackward) X(Tanh) X(SiluBackward) X(Silu) X(LogSigmoidBackward) X(LogSigmoid) \
+  X(SoftplusBackward) X(Softplus) X(EluBackward) X(Elu) X(MishBackward) X(Mish) X(GeluBackward) X(Gelu) \
+  X(Eq) X(Ne) X(Lt) X(Le) X(Gt) X(Ge) X(LogicalAnd) X(LogicalOr) X(LogicalXor) X(LogicalNot) X(IsNan) X(IsInf) \
+  X(IsFinite) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(BitwiseNot) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear) \
   X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
   X(AvgPool2dBackward) X(AvgPool1d) X(AvgPool2d) X(AdaptiveAvgPool2dBackward) X(AdaptiveAvgPool1d) \
