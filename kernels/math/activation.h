@@ -172,22 +172,23 @@ struct SoftplusBackward {
   }
 };
 
-/// x, and alpha (e^x - 1) where x <= 0. Params: alpha.
+/// scale x, and scale alpha (e^(rate x) - 1) where x <= 0. Params: alpha, scale, rate.
 struct Elu {
-  double alpha;
-  HALFTONE_HD explicit Elu(const Params& params) : alpha(params.p[0]) {}
+  double alpha, scale, rate;
+  HALFTONE_HD explicit Elu(const Params& params) : alpha(params.p[0]), scale(params.p[1]), rate(params.p[2]) {}
   template <class V>
   HALFTONE_HD V operator()(V x) const {
-    return select(x > V(0.0), x, V(alpha) * expm1(x));
+    return select(x > V(0.0), V(scale) * x, V(scale * alpha) * expm1(V(rate) * x));
   }
 };
 
 struct EluBackward {
-  double alpha;
-  HALFTONE_HD explicit EluBackward(const Params& params) : alpha(params.p[0]) {}
+  double alpha, scale, rate;
+  HALFTONE_HD explicit EluBackward(const Params& params)
+      : alpha(params.p[0]), scale(params.p[1]), rate(params.p[2]) {}
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
-    return select(x > V(0.0), g, g * (V(alpha) * exp(x)));
+    return g * select(x > V(0.0), V(scale), V(scale * alpha * rate) * exp(V(rate) * x));
   }
 };
 
