@@ -85,12 +85,11 @@ void pointwise_into(Fn fn, const Tensor& out, std::initializer_list<const Tensor
   kernels.run(fn, out, {operands.begin(), static_cast<std::size_t>(kernels.operands(fn))}, Params{{parameter}});
 }
 
+/// Over the dimensions that `out` has with size 1 and `elements` with more, or over all if `out` has none.
 void reduce_into(ReduceOp op, const Tensor& out, const Tensor& elements) {
-  // The dimensions of `elements` that `out` lacks, or has with size 1.
   DimMask mask = 0;
-  const std::int64_t missing = elements.dim() - out.dim();
   for (std::int64_t d = 0; d < elements.dim(); ++d) {
-    if (d < missing || out.size(d - missing) != elements.size(d)) mask |= DimMask{1} << d;
+    if (out.dim() == 0 || out.size(d) != elements.size(d)) mask |= DimMask{1} << d;
   }
   kernels_for<ReduceKernels>(out.device()).run(op, out, elements, mask, {});
 }
@@ -229,7 +228,10 @@ struct ElementLossBackward : Operator {
       pointwise_into(call.loss.backward, elements, {&g, &x, &target, &pos_weight}, parameter);
     }
     if (weight.defined()) pointwise_into(Fn::kMul, sums ? elements : out, {&elements, &weight});
-    if (sums) reduce_into(ReduceOp::kSum, out, elements);
+    if (!sums) return;
+    Dims kept = out.sizes().dims();
+    while (kept.size() < shape.size()) kept.insert(0, 1);
+    reduce_into(ReduceOp::kSum, out.view(kept), elements);
   }
   static Gradients backward(const Saved& s, const Tensor& g, std::string_view name, Reduction::Reduction reduction,
                             double parameter) {
@@ -257,7 +259,7 @@ struct ElementLossBackward : Operator {
   static void samples(Samples& s) {
     const Tensor none;
     s(s.rand({}), s.rand({2, 3}), s.rand({2, 3}), none, none, "mse_loss", Reduction::Mean, 0.0);
-    s(s.rand({2, 3}), s.rand({1, 3}), s.rand({2, 1}), none, none, "mse_loss", Reduction::None, 0.0);
+    s(s.rand({2, 2, 3}), s.rand({1, 3}), s.rand({2, 2, 1}), none, none, "mse_loss", Reduction::None, 0.0);
     s(s.rand({}), s.rand({2, 3}, 1, 2), s.rand({2, 3}, -2, 0), none, none, "l1_loss", Reduction::Sum, 0.0);
     s(s.rand({}), s.rand({4}, -0.4, 0.4), s.rand({4}, 0.5, 1), none, none, "smooth_l1_loss", Reduction::Mean, 2.0);
     s(s.rand({4}), s.rand({4}, -0.4, 0.4), s.rand({4}, 1, 2), none, none, "huber_loss", Reduction::None, 0.5);
