@@ -180,11 +180,14 @@ struct SumToSize : Operator {
   }
   static void run(const Tensor& out, const Tensor& self, IntArrayRef size) {
     const std::size_t rank = self.sizes().size(), extra = rank - size.size();
+    Dims kept(extra, 1);
+    for (std::int64_t n : size) kept.push_back(n);
     DimMask mask = 0;
     for (std::size_t d = 0; d < rank; ++d) {
-      if (d < extra || size[d - extra] != self.sizes()[d]) mask |= DimMask{1} << d;
+      if (kept[d] != self.sizes()[d]) mask |= DimMask{1} << d;
     }
-    reduce(ReduceOp::kSum, out, self, mask);
+    NoGradGuard no_grad;
+    reduce(ReduceOp::kSum, out.view(kept), self, mask);
   }
   static Tensor backward(const Saved& s, const Tensor& grad, const Dims&) { return grad.expand(s.sizes(0)); }
   static void samples(Samples& s) {

@@ -17,7 +17,7 @@ void refuse_bool(const char* op, const Tensor& self, const char* instead) {
 // ------------------------------------------------------------------------------------
 
 struct Neg : Operator {
-  static constexpr Schema schema{"neg", {"self"}, "-self"};
+  static constexpr Schema schema{"neg", {"self"}, "self with its sign changed"};
   static constexpr auto api = &halftone::neg;
   static constexpr auto precision = amp::Precision::kAny;
 
