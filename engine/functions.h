@@ -337,7 +337,7 @@ Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tenso
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape);
 Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps = 1e-5, bool cudnn_enabled = true);
-/// eps defaults to the machine epsilon of the input's dtype.
+/// eps defaults to the machine epsilon of what is computed in: float32's for half inputs.
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                 std::optional<double> eps = std::nullopt);
 
@@ -397,6 +397,20 @@ Tensor avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, IntArrayR
                            IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override, ScalarType dtype);
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, ScalarType dtype);
+/// The gradients of the normalisations with respect to input, weight and bias, in the dtypes of input and weight; those of
+/// an undefined weight are empty. `mean` and `rstd` are the input's, as forward found them; undefined: found again.
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       IntArrayRef normalized_shape, const Tensor& weight,
+                                                       const Tensor& mean, const Tensor& rstd, double eps);
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
+                                             const Tensor& weight, const Tensor& rstd, double eps);
+std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       std::int64_t num_groups, const Tensor& weight,
+                                                       const Tensor& mean, const Tensor& rstd, double eps);
+/// Without `training`, mean and rstd are constants.
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                       const Tensor& mean, const Tensor& rstd, bool training,
+                                                       double eps);
 Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                               Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,

@@ -29,6 +29,8 @@
   X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
   X(AvgPool2dBackward) X(AvgPool1d) X(AvgPool2d) X(AdaptiveAvgPool2dBackward) X(AdaptiveAvgPool1d) \
   X(AdaptiveAvgPool2d) \
+  X(LayerNormBackward) X(LayerNorm) X(RmsNormBackward) X(RmsNorm) X(GroupNormBackward) X(GroupNorm) \
+  X(BatchNormBackward) X(BatchNorm) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
   X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
   X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits) X(PhiloxDropout) X(Dropout) X(EmbeddingBackward) X(Embedding)

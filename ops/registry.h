@@ -167,6 +167,9 @@ inline std::vector<Tensor> as_vector(std::vector<Tensor> result) { return result
 inline std::vector<Tensor> as_vector(std::tuple<Tensor, Tensor> result) {
   return {std::get<0>(result), std::get<1>(result)};
 }
+inline std::vector<Tensor> as_vector(std::tuple<Tensor, Tensor, Tensor> result) {
+  return {std::get<0>(result), std::get<1>(result), std::get<2>(result)};
+}
 
 [[noreturn]] void wrong_argument_count(const char* op, std::size_t expected, std::size_t got);
 
