@@ -16,9 +16,10 @@ struct ClassLossOptions {
   bool log_probabilities = false;  ///< the scores are logarithms of probabilities already (nll_loss)
 };
 
-/// Classification losses. Scores x have the classes in dimension 1 (0 if they have one dimension); target holds
-/// class indices, shaped like x without that dimension, or probabilities shaped like x; weight has one element per
-/// class or is undefined. With q_c = weight_c ((1 - smoothing) target_c + smoothing / C), a row's loss is
+/// Classification losses. Scores x have the classes in dimension 1 (0 if they have one dimension); target
+/// holds class indices, shaped like x without that dimension, or probabilities shaped like x; weight has one
+/// element per class or is undefined. With q_c = weight_c ((1 - smoothing) target_c + smoothing / C), a row's
+/// loss is
 ///   -sum_c q_c log softmax(x)_c,
 /// and the mean divides by the sum of the target's weights, or by the number of rows if the target holds
 /// probabilities. Rows whose index is ignore_index count nothing and are not read.

@@ -7,9 +7,10 @@
 
 namespace halftone {
 
-/// Softmax and its logarithm along one dimension. Any strides and floating dtypes (integers are read too); computed in
-/// fp32, in fp64 when a tensor is float64; rounded once, to the dtype of `out`. A row whose maximum is not finite
-/// gives NaN. The largest element's own term of the sum is exact, so log_softmax is accurate near 0.
+/// Softmax and its logarithm along one dimension. Any strides and floating dtypes (integers are read too);
+/// computed in fp32, in fp64 when a tensor is float64; rounded once, to the dtype of `out`. A row whose
+/// maximum is not finite gives NaN. The largest element's own term of the sum is exact, so log_softmax is
+/// accurate near 0.
 struct SoftmaxKernels {
   void (*softmax)(const Tensor& out, const Tensor& x, std::int64_t dim);
   void (*log_softmax)(const Tensor& out, const Tensor& x, std::int64_t dim);

@@ -20,9 +20,8 @@ void check_reduction(const ClassLossOptions& options) {
 
 std::int64_t class_dim(std::int64_t rank) { return rank == 1 ? 0 : 1; }
 
-Tensor wide(const Tensor& x) { return to_dtype(x, accumulate_type(x.scalar_type())); }
-
-Meta class_loss_meta(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassLossOptions& options) {
+Meta class_loss_meta(const Tensor& x, const Tensor& target, const Tensor& weight,
+                     const ClassLossOptions& options) {
   const char* const op = options.op;
   check_reduction(options);
   if (x.dim() == 0 || !x.is_floating_point()) {

@@ -1,29 +1,31 @@
 #pragma once
 
-// What cross_entropy_loss and nll_loss share: checking their arguments, and the derivatives for which no kernel is
-// worth having (for the target, for the class weights, and second order), composed of differentiable operators.
+// What cross_entropy_loss and nll_loss share: checking their arguments, and the derivatives for which no
+// kernel is worth having (for the target, for the class weights, and second order), composed of
+// differentiable operators.
 
 #include "halftone/kernels/loss.h"
 #include "halftone/ops/operator.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone::ops {
 
 /// Throws Error unless scores, target and weight fit together. Returns what the loss looks like.
-Meta class_loss_meta(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassLossOptions& options);
+Meta class_loss_meta(const Tensor& x, const Tensor& target, const Tensor& weight,
+                     const ClassLossOptions& options);
 /// The same for a gradient operator: additionally `grad` must be shaped like the loss.
 Meta class_loss_backward_meta(const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
                               const ClassLossOptions& options);
 
 /// The dimension that holds the classes.
 std::int64_t class_dim(std::int64_t rank);
-/// In fp32 where it was half.
-Tensor wide(const Tensor& x);
 
-/// A classification loss as in kernels/loss.h, by its parts: loss = grad . (-sum_c q_c y_c) / divisor, where q is
-/// weight_c * share_c and y the logarithms of the probabilities.
+/// A classification loss as in kernels/loss.h, by its parts: loss = grad . (-sum_c q_c y_c) / divisor, where
+/// q is weight_c * share_c and y the logarithms of the probabilities.
 class ClassLossParts {
  public:
-  ClassLossParts(const Tensor& x, const Tensor& target, const Tensor& weight, const ClassLossOptions& options);
+  ClassLossParts(const Tensor& x, const Tensor& target, const Tensor& weight,
+                 const ClassLossOptions& options);
 
   const Tensor& q() const { return q_; }
   /// The gradient of the loss as each row's own: what arrives for None, spread out for Sum and Mean.
@@ -32,8 +34,8 @@ class ClassLossParts {
   Tensor grad_of_grad(const Tensor& rows) const;
   Tensor sum_classes(const Tensor& values) const { return sum(values, dim_, true); }
 
-  /// Gradients for the target and for the class weights, given `dq`, that of q, and (for the divisor of a mean)
-  /// `rows`, each row's term of what is divided, with the arriving gradient.
+  /// Gradients for the target and for the class weights, given `dq`, that of q, and (for the divisor of a
+  /// mean) `rows`, each row's term of what is divided, with the arriving gradient.
   Tensor target_grad(const Tensor& dq) const;
   Tensor weight_grad(const Tensor& dq, const Tensor& rows, const Tensor& grad) const;
 
@@ -43,9 +45,9 @@ class ClassLossParts {
 
   ClassLossOptions options_;
   std::int64_t dim_, rank_, rows_;
-  Tensor hot_;      // indices: 1 at each row's class
-  Tensor share_;    // smoothed target
-  Tensor weight_;   // (1, C, 1, ...), or undefined
+  Tensor hot_;     // indices: 1 at each row's class
+  Tensor share_;   // smoothed target
+  Tensor weight_;  // (1, C, 1, ...), or undefined
   Tensor q_;
   Tensor divisor_;  // of a mean over weights
 };

@@ -1,4 +1,5 @@
-// Cross entropy of class scores: one pass over the scores in their own dtype, which are all that is kept for backward.
+// Cross entropy of class scores: one pass over the scores in their own dtype, which are all that is kept for
+// backward.
 
 #include "halftone/ops/class_loss.h"
 
@@ -6,8 +7,8 @@ namespace halftone {
 namespace ops {
 namespace {
 
-ClassLossOptions cross_entropy_options(const char* op, Reduction::Reduction reduction, std::int64_t ignore_index,
-                                       double label_smoothing) {
+ClassLossOptions cross_entropy_options(const char* op, Reduction::Reduction reduction,
+                                       std::int64_t ignore_index, double label_smoothing) {
   return {op, reduction, ignore_index, label_smoothing, false};
 }
 
@@ -18,8 +19,9 @@ struct CrossEntropyBackward : Operator {
       "cross_entropy_backward",
       {"grad", "self", "target", "weight", "reduction", "ignore_index", "label_smoothing"},
       "gradient of cross_entropy_loss for the scores, in their dtype"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, Reduction::Reduction,
-                                 std::int64_t, double) = &halftone::cross_entropy_backward;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 Reduction::Reduction, std::int64_t,
+                                 double) = &halftone::cross_entropy_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3);
@@ -27,10 +29,12 @@ struct CrossEntropyBackward : Operator {
   static Meta infer(const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
                     Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing) {
     return class_loss_backward_meta(
-        grad, x, target, weight, cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
+        grad, x, target, weight,
+        cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
   }
-  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
-                  Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing) {
+  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
+                  const Tensor& weight, Reduction::Reduction reduction, std::int64_t ignore_index,
+                  double label_smoothing) {
     kernels_for<ClassLossKernels>(out.device())
         .backward(out, grad, x, target, weight,
                   cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
@@ -66,17 +70,18 @@ struct CrossEntropyBackward : Operator {
 HALFTONE_REGISTER_OPERATOR(CrossEntropyBackward)
 
 struct CrossEntropyLoss : Operator {
-  static constexpr Schema schema{"cross_entropy_loss",
-                                 {"self", "target", "weight", "reduction", "ignore_index", "label_smoothing"},
-                                 "-log softmax(self) at the target class, or its mean under target probabilities"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, Reduction::Reduction, std::int64_t,
-                                 double) = &halftone::cross_entropy_loss;
+  static constexpr Schema schema{
+      "cross_entropy_loss",
+      {"self", "target", "weight", "reduction", "ignore_index", "label_smoothing"},
+      "-log softmax(self) at the target class, or its mean under target probabilities"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, Reduction::Reduction,
+                                 std::int64_t, double) = &halftone::cross_entropy_loss;
   static constexpr auto precision = amp::Precision::kFp32;
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2);
 
-  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction::Reduction reduction,
-                    std::int64_t ignore_index, double label_smoothing) {
+  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight,
+                    Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing) {
     return class_loss_meta(x, target, weight,
                            cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
   }
@@ -94,8 +99,8 @@ struct CrossEntropyLoss : Operator {
       grads[0] = cross_entropy_backward(g, x, target, weight, reduction, ignore_index, label_smoothing);
     }
     if (s.needs(1) || s.needs(2)) {
-      const ClassLossParts parts(x, target, weight,
-                                 cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
+      const ClassLossParts parts(
+          x, target, weight, cross_entropy_options(schema.name, reduction, ignore_index, label_smoothing));
       const Tensor y = log_softmax(x, class_dim(x.dim()), accumulate_type(x.scalar_type()));
       const Tensor dq = neg(parts.row_grad(g) * y);
       if (s.needs(1)) grads[1] = parts.target_grad(dq);
@@ -124,8 +129,9 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
   return ops::dispatch<ops::CrossEntropyLoss>(self, target, weight, reduction, ignore_index, label_smoothing);
 }
 
-Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
-                              Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing) {
+Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                              const Tensor& weight, Reduction::Reduction reduction, std::int64_t ignore_index,
+                              double label_smoothing) {
   return ops::dispatch<ops::CrossEntropyBackward>(grad, self, target, weight, reduction, ignore_index,
                                                   label_smoothing);
 }

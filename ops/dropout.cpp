@@ -22,9 +22,11 @@ PhiloxState draw(const Tensor& input) {
 
 /// Linear in its input: it is its own gradient, to every order.
 struct PhiloxDropout : Operator {
-  static constexpr Schema schema{"philox_dropout", {"input", "p", "seed", "offset"},
+  static constexpr Schema schema{"philox_dropout",
+                                 {"input", "p", "seed", "offset"},
                                  "dropout with the mask at a given place in a random stream"};
-  static constexpr Tensor (*api)(const Tensor&, double, std::int64_t, std::int64_t) = &halftone::philox_dropout;
+  static constexpr Tensor (*api)(const Tensor&, double, std::int64_t,
+                                 std::int64_t) = &halftone::philox_dropout;
   static constexpr auto precision = amp::Precision::kAny;
 
   static Meta infer(const Tensor& input, double p, std::int64_t, std::int64_t) {
@@ -50,7 +52,8 @@ struct PhiloxDropout : Operator {
 HALFTONE_REGISTER_OPERATOR(PhiloxDropout)
 
 struct Dropout : Operator {
-  static constexpr Schema schema{"dropout", {"input", "p", "train"},
+  static constexpr Schema schema{"dropout",
+                                 {"input", "p", "train"},
                                  "zeros each element with probability p and divides the rest by 1 - p"};
   static constexpr Tensor (*api)(const Tensor&, double, bool) = &halftone::dropout;
   static constexpr auto precision = amp::Precision::kAny;

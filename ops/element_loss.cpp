@@ -2,12 +2,14 @@
 
 #include "halftone/kernels/reduce.h"
 #include "halftone/ops/promotion.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone {
 namespace ops {
 namespace {
 
-// --- The formulas ----------------------------------------------------------------------------------------------
+// --- The formulas
+// ----------------------------------------------------------------------------------------------
 using E = const LossElements&;
 
 Tensor distance(E e) { return e.x - e.target; }
@@ -54,23 +56,36 @@ Tensor log_kl_dt(E e) { return exp(e.target) * (e.target - e.x + 1); }
 constexpr ElementLoss kLosses[] = {
     {"mse_loss", Fn::kMse, Fn::kMseBackward, true, true, nullptr, mse_dx, nullptr, mse_dxx, nullptr},
     {"l1_loss", Fn::kL1, Fn::kL1Backward, true, true, nullptr, l1_dx, nullptr, nullptr, nullptr},
-    {"smooth_l1_loss", Fn::kSmoothL1, Fn::kSmoothL1Backward, true, true, nullptr, smooth_l1_dx, nullptr, smooth_l1_dxx,
-     nullptr},
+    {"smooth_l1_loss", Fn::kSmoothL1, Fn::kSmoothL1Backward, true, true, nullptr, smooth_l1_dx, nullptr,
+     smooth_l1_dxx, nullptr},
     {"huber_loss", Fn::kHuber, Fn::kHuberBackward, true, true, nullptr, huber_dx, nullptr, inside, nullptr},
-    {"binary_cross_entropy", Fn::kBce, Fn::kBceBackward, false, false, bce_value, bce_dx, bce_dt, bce_dxx, bce_dxt},
-    {"binary_cross_entropy_with_logits", Fn::kBceWithLogits, Fn::kBceWithLogitsBackward, false, false, logits_value,
-     logits_dx, logits_dt, logits_dxx, logits_dxt},
+    {"binary_cross_entropy", Fn::kBce, Fn::kBceBackward, false, false, bce_value, bce_dx, bce_dt, bce_dxx,
+     bce_dxt},
+    {"binary_cross_entropy_with_logits", Fn::kBceWithLogits, Fn::kBceWithLogitsBackward, false, false,
+     logits_value, logits_dx, logits_dt, logits_dxx, logits_dxt},
     {"kl_div", Fn::kKlDiv, Fn::kKlDivBackward, true, false, nullptr, kl_dx, kl_dt, nullptr, kl_dxt},
-    {"kl_div_log_target", Fn::kKlDivLogTarget, Fn::kKlDivLogTargetBackward, true, false, nullptr, log_kl_dx, log_kl_dt,
-     nullptr, log_kl_dx},
+    {"kl_div_log_target", Fn::kKlDivLogTarget, Fn::kKlDivLogTargetBackward, true, false, nullptr, log_kl_dx,
+     log_kl_dt, nullptr, log_kl_dx},
 };
-constexpr ElementLoss kWithPosWeight = {
-    "binary_cross_entropy_with_logits", Fn::kBceWithLogitsPosWeight, Fn::kBceWithLogitsPosWeightBackward,
-    false, false, logits_value, weighted_dx, weighted_dt, weighted_dxx, weighted_dxt, weighted_dp, weighted_dxp};
+constexpr ElementLoss kWithPosWeight = {"binary_cross_entropy_with_logits",
+                                        Fn::kBceWithLogitsPosWeight,
+                                        Fn::kBceWithLogitsPosWeightBackward,
+                                        false,
+                                        false,
+                                        logits_value,
+                                        weighted_dx,
+                                        weighted_dt,
+                                        weighted_dxx,
+                                        weighted_dxt,
+                                        weighted_dp,
+                                        weighted_dxp};
 
-// --- Shapes and dtypes -----------------------------------------------------------------------------------------
+// --- Shapes and dtypes
+// -----------------------------------------------------------------------------------------
 
-Dims element_shape(const LossCall& call) { return broadcast_shapes(call.op, call.x.sizes(), call.target.sizes()); }
+Dims element_shape(const LossCall& call) {
+  return broadcast_shapes(call.op, call.x.sizes(), call.target.sizes());
+}
 
 /// What elements are computed in.
 ScalarType element_dtype(std::initializer_list<const Tensor*> tensors) {
@@ -80,9 +95,11 @@ ScalarType element_dtype(std::initializer_list<const Tensor*> tensors) {
   return kFloat;
 }
 
-void pointwise_into(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> operands, double parameter = 0) {
+void pointwise_into(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> operands,
+                    double parameter = 0) {
   const auto& kernels = kernels_for<PointwiseKernels>(out.device());
-  kernels.run(fn, out, {operands.begin(), static_cast<std::size_t>(kernels.operands(fn))}, Params{{parameter}});
+  kernels.run(fn, out, {operands.begin(), static_cast<std::size_t>(kernels.operands(fn))},
+              Params{{parameter}});
 }
 
 /// Over the dimensions that `out` has with size 1 and `elements` with more, or over all if `out` has none.
@@ -107,21 +124,21 @@ void check_probabilities(const LossCall& call) {
     const Tensor extreme = allocate({{}, accumulate_type(call.x.scalar_type()), call.x.device()});
     reduce_into(op, extreme, call.x);
     const double value = extreme.item<double>();
-    if (value < 0 || value > 1) fail(call.op, "expected probabilities in [0, 1], found ", value, " in ", call.x);
+    if (value < 0 || value > 1)
+      fail(call.op, "expected probabilities in [0, 1], found ", value, " in ", call.x);
   }
 }
 
 /// The arriving gradient divided by what a mean divides by, in fp32.
 Tensor scaled(const LossCall& call, const Tensor& grad) {
-  const Tensor wide = to_dtype(grad, accumulate_type(grad.scalar_type()));
-  if (call.reduction != Reduction::Mean) return wide;
-  return wide / static_cast<double>(count_elements(element_shape(call)));
+  if (call.reduction != Reduction::Mean) return wide(grad);
+  return wide(grad) / static_cast<double>(count_elements(element_shape(call)));
 }
 
 LossElements elements_of(const LossCall& call) {
   const ScalarType dtype = element_dtype({&call.x, &call.target, &call.weight, &call.pos_weight});
-  const auto wide = [&](const Tensor& t) { return t.defined() ? to_dtype(t, dtype) : t; };
-  return {wide(call.x), wide(call.target), wide(call.pos_weight), call.parameter};
+  const auto convert = [&](const Tensor& t) { return t.defined() ? to_dtype(t, dtype) : t; };
+  return {convert(call.x), convert(call.target), convert(call.pos_weight), call.parameter};
 }
 
 Tensor times_weight(const LossCall& call, const Tensor& values) {
@@ -168,7 +185,8 @@ void run_loss(const Tensor& out, const LossCall& call) {
   }
   pointwise_into(call.loss.forward, elements, {&call.x, &call.target, &call.pos_weight}, call.parameter);
   if (call.weight.defined()) pointwise_into(Fn::kMul, reduces ? elements : out, {&elements, &call.weight});
-  if (reduces) reduce_into(call.reduction == Reduction::Mean ? ReduceOp::kMean : ReduceOp::kSum, out, elements);
+  if (reduces)
+    reduce_into(call.reduction == Reduction::Mean ? ReduceOp::kMean : ReduceOp::kSum, out, elements);
 }
 
 Gradients loss_gradients(const LossCall& call, const Tensor& grad, const std::array<bool, 4>& wanted) {
@@ -211,15 +229,17 @@ struct ElementLossBackward : Operator {
     }
     return like(x);
   }
-  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
-                  const Tensor& pos_weight, std::string_view name, Reduction::Reduction reduction, double parameter) {
+  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
+                  const Tensor& weight, const Tensor& pos_weight, std::string_view name,
+                  Reduction::Reduction reduction, double parameter) {
     const NoGradGuard no_grad;
     const LossCall call = call_of(x, target, weight, pos_weight, name, reduction, parameter);
     const Dims shape = element_shape(call);
     const bool sums = !(shape == out.sizes().dims());
     Tensor elements = out;
     if (sums || weight.defined()) {
-      elements = allocate({shape, element_dtype({&out, &grad, &x, &target, &weight, &pos_weight}), out.device()});
+      elements =
+          allocate({shape, element_dtype({&out, &grad, &x, &target, &weight, &pos_weight}), out.device()});
     }
     const Tensor g = reduction == Reduction::Mean ? scaled(call, grad) : grad;
     if (kernels_for<PointwiseKernels>(out.device()).operands(call.loss.backward) == 2) {
@@ -233,8 +253,8 @@ struct ElementLossBackward : Operator {
     while (kept.size() < shape.size()) kept.insert(0, 1);
     reduce_into(ReduceOp::kSum, out.view(kept), elements);
   }
-  static Gradients backward(const Saved& s, const Tensor& g, std::string_view name, Reduction::Reduction reduction,
-                            double parameter) {
+  static Gradients backward(const Saved& s, const Tensor& g, std::string_view name,
+                            Reduction::Reduction reduction, double parameter) {
     Gradients grads(5, Tensor());
     const LossCall call = call_of(s.input(1), s.input(2), s.input(3), s.input(4), name, reduction, parameter);
     const ElementLoss& loss = call.loss;
@@ -249,8 +269,10 @@ struct ElementLossBackward : Operator {
     const Tensor v = u * scaled(call, s.input(0));
     if (s.needs(1) && loss.dxx) grads[1] = times_weight(call, v * loss.dxx(e));
     if (s.needs(2)) {
-      if (loss.dxt) grads[2] = times_weight(call, v * loss.dxt(e));
-      else if (loss.dxx) grads[2] = neg(times_weight(call, v * loss.dxx(e)));
+      if (loss.dxt)
+        grads[2] = times_weight(call, v * loss.dxt(e));
+      else if (loss.dxx)
+        grads[2] = neg(times_weight(call, v * loss.dxx(e)));
     }
     if (s.needs(3)) grads[3] = v * loss.dx(e);
     if (s.needs(4)) grads[4] = times_weight(call, v * loss.dxp(e));
@@ -261,12 +283,13 @@ struct ElementLossBackward : Operator {
     s(s.rand({}), s.rand({2, 3}), s.rand({2, 3}), none, none, "mse_loss", Reduction::Mean, 0.0);
     s(s.rand({2, 2, 3}), s.rand({1, 3}), s.rand({2, 2, 1}), none, none, "mse_loss", Reduction::None, 0.0);
     s(s.rand({}), s.rand({2, 3}, 1, 2), s.rand({2, 3}, -2, 0), none, none, "l1_loss", Reduction::Sum, 0.0);
-    s(s.rand({}), s.rand({4}, -0.4, 0.4), s.rand({4}, 0.5, 1), none, none, "smooth_l1_loss", Reduction::Mean, 2.0);
+    s(s.rand({}), s.rand({4}, -0.4, 0.4), s.rand({4}, 0.5, 1), none, none, "smooth_l1_loss", Reduction::Mean,
+      2.0);
     s(s.rand({4}), s.rand({4}, -0.4, 0.4), s.rand({4}, 1, 2), none, none, "huber_loss", Reduction::None, 0.5);
     s(s.rand({}), s.rand({4}, 0.2, 0.8), s.rand({4}, 0, 1), s.rand({4}, 0.5, 2), none, "binary_cross_entropy",
       Reduction::Mean, 0.0);
-    s(s.rand({}), s.rand({2, 2}), s.rand({2, 2}, 0, 1), s.rand({2}, 0.5, 2), none, "binary_cross_entropy_with_logits",
-      Reduction::Sum, 0.0);
+    s(s.rand({}), s.rand({2, 2}), s.rand({2, 2}, 0, 1), s.rand({2}, 0.5, 2), none,
+      "binary_cross_entropy_with_logits", Reduction::Sum, 0.0);
     s(s.rand({}), s.rand({2, 2}), s.rand({2, 2}, 0, 1), s.rand({2}, 0.5, 2), s.rand({2}, 0.5, 2),
       "binary_cross_entropy_with_logits", Reduction::Mean, 0.0);
     s(s.rand({}), s.rand({2, 3}), s.rand({3}, 0.1, 1), none, none, "kl_div", Reduction::Mean, 0.0);
@@ -275,19 +298,22 @@ struct ElementLossBackward : Operator {
   }
 
  private:
-  static LossCall call_of(const Tensor& x, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
-                          std::string_view loss, Reduction::Reduction reduction, double parameter) {
-    return {schema.name, element_loss(loss, pos_weight.defined()), x, target, weight, pos_weight, reduction, parameter};
+  static LossCall call_of(const Tensor& x, const Tensor& target, const Tensor& weight,
+                          const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
+                          double parameter) {
+    return {schema.name, element_loss(loss, pos_weight.defined()), x, target, weight, pos_weight, reduction,
+            parameter};
   }
 };
 HALFTONE_REGISTER_OPERATOR(ElementLossBackward)
 
 }  // namespace ops
 
-Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
-                             const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
-                             double parameter) {
-  return ops::dispatch<ops::ElementLossBackward>(grad, self, target, weight, pos_weight, loss, reduction, parameter);
+Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                             const Tensor& weight, const Tensor& pos_weight, std::string_view loss,
+                             Reduction::Reduction reduction, double parameter) {
+  return ops::dispatch<ops::ElementLossBackward>(grad, self, target, weight, pos_weight, loss, reduction,
+                                                 parameter);
 }
 
 }  // namespace halftone

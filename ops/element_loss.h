@@ -1,7 +1,8 @@
 #pragma once
 
-// Losses that are a mean or sum of one formula per element: what their declarations (ops/loss.cpp) have in common.
-// Elements are computed in fp32 and reduced in fp32 before the only rounding, whatever the inputs' dtypes.
+// Losses that are a mean or sum of one formula per element: what their declarations (ops/loss.cpp) have in
+// common. Elements are computed in fp32 and reduced in fp32 before the only rounding, whatever the inputs'
+// dtypes.
 
 #include "halftone/kernels/pointwise.h"
 #include "halftone/ops/operator.h"
@@ -18,16 +19,16 @@ struct LossElements {
 struct ElementLoss {
   using Rule = Tensor (*)(const LossElements&);
   const char* name;
-  Fn forward;              ///< (x, t[, pos_weight])
-  Fn backward;             ///< (g, x, t[, pos_weight]), or (g, t) where x does not matter
-  bool broadcasts;         ///< x and t need not have one shape
-  bool symmetric;          ///< l(x, t) = l(t, x)
-  Rule value;              ///< l, for the gradient of the weights; null where there are none
+  Fn forward;       ///< (x, t[, pos_weight])
+  Fn backward;      ///< (g, x, t[, pos_weight]), or (g, t) where x does not matter
+  bool broadcasts;  ///< x and t need not have one shape
+  bool symmetric;   ///< l(x, t) = l(t, x)
+  Rule value;       ///< l, for the gradient of the weights; null where there are none
   Rule dx;
-  Rule dt;                 ///< null if symmetric
-  Rule dxx;                ///< null: zero
-  Rule dxt;                ///< null: -dxx
-  Rule dp = nullptr;       ///< for pos_weight
+  Rule dt;            ///< null if symmetric
+  Rule dxx;           ///< null: zero
+  Rule dxt;           ///< null: -dxx
+  Rule dp = nullptr;  ///< for pos_weight
   Rule dxp = nullptr;
 };
 

@@ -26,26 +26,28 @@ void check_padding(const char* op, std::int64_t padding_idx, std::int64_t rows) 
 }  // namespace
 
 struct EmbeddingBackward : Operator {
-  static constexpr Schema schema{
-      "embedding_backward", {"grad", "indices", "num_weights", "padding_idx", "scale_grad_by_freq"},
-      "sums the rows of grad by their index into a table of num_weights rows"};
+  static constexpr Schema schema{"embedding_backward",
+                                 {"grad", "indices", "num_weights", "padding_idx", "scale_grad_by_freq"},
+                                 "sums the rows of grad by their index into a table of num_weights rows"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, std::int64_t, std::int64_t,
                                  bool) = &halftone::embedding_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1);
 
-  static Meta infer(const Tensor& grad, const Tensor& indices, std::int64_t rows, std::int64_t padding_idx, bool) {
+  static Meta infer(const Tensor& grad, const Tensor& indices, std::int64_t rows, std::int64_t padding_idx,
+                    bool) {
     check_indices(schema.name, indices, grad);
     check_padding(schema.name, padding_idx, rows);
     Dims expected = indices.sizes().dims();
     expected.push_back(grad.dim() > 0 ? grad.size(-1) : 0);
     if (!grad.is_floating_point() || !(grad.sizes() == IntArrayRef(expected))) {
-      fail(schema.name, "expected a floating gradient (indices..., features) for indices ", indices, ", got ", grad);
+      fail(schema.name, "expected a floating gradient (indices..., features) for indices ", indices, ", got ",
+           grad);
     }
     return like(grad, {rows, grad.size(-1)});
   }
-  static void run(const Tensor& out, const Tensor& grad, const Tensor& indices, std::int64_t, std::int64_t padding_idx,
-                  bool scale_grad_by_freq) {
+  static void run(const Tensor& out, const Tensor& grad, const Tensor& indices, std::int64_t,
+                  std::int64_t padding_idx, bool scale_grad_by_freq) {
     kernels_for<EmbeddingKernels>(out.device()).backward(out, grad, indices, padding_idx, scale_grad_by_freq);
   }
   static Gradients backward(const Saved& s, const Tensor& g, std::int64_t rows, std::int64_t padding_idx,
@@ -53,7 +55,8 @@ struct EmbeddingBackward : Operator {
     const Tensor indices = s.input(1), gathered = embedding(g, indices);
     if (padding_idx < 0 && !scale_grad_by_freq) return {gathered, Tensor()};
     const Tensor factors = allocate(like(indices, indices.sizes(), accumulate_type(g.scalar_type())));
-    kernels_for<EmbeddingKernels>(g.device()).factors(factors, indices, rows, padding_idx, scale_grad_by_freq);
+    kernels_for<EmbeddingKernels>(g.device())
+        .factors(factors, indices, rows, padding_idx, scale_grad_by_freq);
     return {gathered * unsqueeze(factors, -1), Tensor()};
   }
   static void samples(Samples& s) {
@@ -67,9 +70,11 @@ HALFTONE_REGISTER_OPERATOR(EmbeddingBackward)
 
 /// Without the public function's `sparse`, which has one value that is accepted.
 struct Embedding : Operator {
-  static constexpr Schema schema{"embedding", {"weight", "indices", "padding_idx", "scale_grad_by_freq"},
+  static constexpr Schema schema{"embedding",
+                                 {"weight", "indices", "padding_idx", "scale_grad_by_freq"},
                                  "rows of weight; the row padding_idx gets no gradient"};
-  static Tensor call(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx, bool scale_grad_by_freq) {
+  static Tensor call(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx,
+                     bool scale_grad_by_freq) {
     return embedding(weight, indices, padding_idx, scale_grad_by_freq);
   }
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, std::int64_t, bool) = &call;
@@ -87,7 +92,8 @@ struct Embedding : Operator {
   static void run(const Tensor& out, const Tensor& weight, const Tensor& indices, std::int64_t, bool) {
     kernels_for<EmbeddingKernels>(out.device()).forward(out, weight, indices);
   }
-  static Gradients backward(const Saved& s, const Tensor& g, std::int64_t padding_idx, bool scale_grad_by_freq) {
+  static Gradients backward(const Saved& s, const Tensor& g, std::int64_t padding_idx,
+                            bool scale_grad_by_freq) {
     return {embedding_backward(g, s.input(1), s.sizes(0)[0], padding_idx, scale_grad_by_freq), Tensor()};
   }
   static void samples(Samples& s) {
@@ -102,8 +108,8 @@ HALFTONE_REGISTER_OPERATOR(Embedding)
 
 }  // namespace ops
 
-Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx, bool scale_grad_by_freq,
-                 bool sparse) {
+Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx,
+                 bool scale_grad_by_freq, bool sparse) {
   if (sparse) fail("embedding", "sparse gradients are not supported: pass sparse = false");
   return ops::dispatch<ops::Embedding>(weight, indices, padding_idx, scale_grad_by_freq);
 }

@@ -7,7 +7,8 @@ namespace halftone {
 namespace ops {
 
 struct Linear : Operator {
-  static constexpr Schema schema{"linear", {"input", "weight", "bias"}, "input @ weight.t() + bias over the last dimension"};
+  static constexpr Schema schema{
+      "linear", {"input", "weight", "bias"}, "input @ weight.t() + bias over the last dimension"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&) = &halftone::linear;
   static constexpr auto precision = amp::Precision::kLow;
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
@@ -16,8 +17,8 @@ struct Linear : Operator {
     if (input.dim() == 0) fail(schema.name, "expected an input (..., in), got ", input);
     if (weight.dim() != 2) fail(schema.name, "expected a weight (out, in), got ", weight);
     if (input.size(-1) != weight.size(1)) {
-      fail(schema.name, "the input ", input, " has ", input.size(-1), " features, the weight ", weight, " takes ",
-           weight.size(1));
+      fail(schema.name, "the input ", input, " has ", input.size(-1), " features, the weight ", weight,
+           " takes ", weight.size(1));
     }
     check_product_operands(schema.name, {&input, &weight, &bias});
     if (bias.defined() && !(bias.sizes() == IntArrayRef({weight.size(0)}))) {
@@ -36,7 +37,8 @@ struct Linear : Operator {
       epilogue.bias = dense_bias.data_ptr();
       epilogue.bias_dtype = dense_bias.scalar_type();
     }
-    run_product(out.device(), row_or_matrices(out), row_or_matrices(input), transposed(matrices(weight)), epilogue);
+    run_product(out.device(), row_or_matrices(out), row_or_matrices(input), transposed(matrices(weight)),
+                epilogue);
   }
   static Gradients backward(const Saved& s, const Tensor& g) {
     Gradients grads(3, Tensor());

@@ -28,7 +28,8 @@ struct ElementwiseLoss : Operator {
 };
 
 struct MseLoss : ElementwiseLoss {
-  static constexpr Schema schema{"mse_loss", {"self", "target", "reduction"}, "(self - target)^2, mean or sum"};
+  static constexpr Schema schema{
+      "mse_loss", {"self", "target", "reduction"}, "(self - target)^2, mean or sum"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction) = &halftone::mse_loss;
 
   static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
@@ -71,7 +72,8 @@ struct L1Loss : ElementwiseLoss {
 HALFTONE_REGISTER_OPERATOR(L1Loss)
 
 struct SmoothL1Loss : ElementwiseLoss {
-  static constexpr Schema schema{"smooth_l1_loss", {"self", "target", "reduction", "beta"},
+  static constexpr Schema schema{"smooth_l1_loss",
+                                 {"self", "target", "reduction", "beta"},
                                  "d^2 / (2 beta) for |d| < beta, else |d| - beta / 2"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction,
                                  double) = &halftone::smooth_l1_loss;
@@ -97,9 +99,11 @@ struct SmoothL1Loss : ElementwiseLoss {
 HALFTONE_REGISTER_OPERATOR(SmoothL1Loss)
 
 struct HuberLoss : ElementwiseLoss {
-  static constexpr Schema schema{"huber_loss", {"self", "target", "reduction", "delta"},
+  static constexpr Schema schema{"huber_loss",
+                                 {"self", "target", "reduction", "delta"},
                                  "d^2 / 2 for |d| <= delta, else delta (|d| - delta / 2)"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction, double) = &halftone::huber_loss;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction,
+                                 double) = &halftone::huber_loss;
 
   static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction, double delta) {
     if (!(delta > 0)) fail(schema.name, "expected delta > 0, got ", delta);
@@ -109,7 +113,8 @@ struct HuberLoss : ElementwiseLoss {
                   double delta) {
     run_loss(out, plain(schema.name, schema.name, x, target, reduction, delta));
   }
-  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction, double delta) {
+  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction,
+                            double delta) {
     return plain_gradients(s, grad, schema.name, schema.name, reduction, delta);
   }
   static void samples(Samples& s) {
@@ -122,9 +127,11 @@ HALFTONE_REGISTER_OPERATOR(HuberLoss)
 
 /// Takes log-probabilities for `self`; "batchmean" is the Sum over the batch size (nn::functional).
 struct KlDiv : ElementwiseLoss {
-  static constexpr Schema schema{"kl_div", {"self", "target", "reduction", "log_target"},
+  static constexpr Schema schema{"kl_div",
+                                 {"self", "target", "reduction", "log_target"},
                                  "target (log(target) - self): the divergence of exp(self) from target"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction, bool) = &halftone::kl_div;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction,
+                                 bool) = &halftone::kl_div;
 
   static const char* formula(bool log_target) { return log_target ? "kl_div_log_target" : "kl_div"; }
 
@@ -135,7 +142,8 @@ struct KlDiv : ElementwiseLoss {
                   bool log_target) {
     run_loss(out, plain(schema.name, formula(log_target), x, target, reduction));
   }
-  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction, bool log_target) {
+  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction,
+                            bool log_target) {
     return plain_gradients(s, grad, schema.name, formula(log_target), reduction);
   }
   static void samples(Samples& s) {
@@ -148,7 +156,8 @@ struct KlDiv : ElementwiseLoss {
 HALFTONE_REGISTER_OPERATOR(KlDiv)
 
 struct BinaryCrossEntropy : Operator {
-  static constexpr Schema schema{"binary_cross_entropy", {"self", "target", "weight", "reduction"},
+  static constexpr Schema schema{"binary_cross_entropy",
+                                 {"self", "target", "weight", "reduction"},
                                  "-(t log x + (1 - t) log(1 - x)), the logarithms bounded below by -100"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&,
                                  Reduction::Reduction) = &halftone::binary_cross_entropy;
@@ -162,7 +171,8 @@ struct BinaryCrossEntropy : Operator {
                           Reduction::Reduction reduction) {
     return {schema.name, element_loss(schema.name, false), x, target, weight, {}, reduction};
   }
-  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction::Reduction reduction) {
+  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight,
+                    Reduction::Reduction reduction) {
     return loss_meta(call_of(x, target, weight, reduction));
   }
   static void run(const Tensor& out, const Tensor& x, const Tensor& target, const Tensor& weight,
@@ -192,9 +202,10 @@ struct BinaryCrossEntropyWithLogits : Operator {
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3);
 
-  static LossCall call_of(const Tensor& x, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
-                          Reduction::Reduction reduction) {
-    return {schema.name, element_loss(schema.name, pos_weight.defined()), x, target, weight, pos_weight, reduction};
+  static LossCall call_of(const Tensor& x, const Tensor& target, const Tensor& weight,
+                          const Tensor& pos_weight, Reduction::Reduction reduction) {
+    return {schema.name, element_loss(schema.name, pos_weight.defined()), x, target, weight, pos_weight,
+            reduction};
   }
   static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
                     Reduction::Reduction reduction) {

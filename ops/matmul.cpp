@@ -1,38 +1,14 @@
-// Matrix products. Transposes are strides; alpha, beta and the addend join in fp32 before the only rounding.
+// Matrix products. Transposes are strides.
 
-#include "halftone/ops/operator.h"
-#include "halftone/ops/product.h"
-#include "halftone/ops/promotion.h"
+#include "halftone/ops/product_rules.h"
 
 namespace halftone {
 namespace ops {
-namespace {
-
-void check_rank(const char* op, const char* name, const Tensor& x, std::int64_t rank) {
-  if (x.dim() != rank) fail(op, "expected ", name, " with ", rank, " dimension", rank == 1 ? "" : "s", ", got ", x);
-}
-
-void check_inner(const char* op, const Tensor& a, const Tensor& b, std::int64_t columns, std::int64_t rows) {
-  if (columns != rows) fail(op, "the inner sizes differ: ", a, " times ", b, " (", columns, " and ", rows, ")");
-}
-
-Tensor swap_last(const Tensor& x) { return transpose(x, -2, -1); }
-
-/// Gradients of `scale * a b` for matrices with equal batch dimensions, in the operands' dtypes.
-Tensor grad_of_left(const Saved& s, int left, int right, const Tensor& g, double scale = 1) {
-  if (!s.needs(left)) return {};
-  return matmul_to_size(g, swap_last(s.input(right)), s.sizes(left), s.dtype(left), scale);
-}
-Tensor grad_of_right(const Saved& s, int left, int right, const Tensor& g, double scale = 1) {
-  if (!s.needs(right)) return {};
-  return matmul_to_size(swap_last(s.input(left)), g, s.sizes(right), s.dtype(right), scale);
-}
-
-}  // namespace
-
 struct MatmulToSize : Operator {
-  static constexpr Schema schema{"matmul_to_size", {"self", "other", "size", "dtype", "alpha"},
-                                 "alpha * self @ other, batches summed or repeated to size: the gradient of products"};
+  static constexpr Schema schema{
+      "matmul_to_size",
+      {"self", "other", "size", "dtype", "alpha"},
+      "alpha * self @ other, batches summed or repeated to size: the gradient of products"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, ScalarType,
                                  double) = &halftone::matmul_to_size;
   static constexpr auto precision = amp::Precision::kAny;
@@ -53,7 +29,8 @@ struct MatmulToSize : Operator {
     meta.explicit_dtype = true;
     return meta;
   }
-  static void run(const Tensor& out, const Tensor& a, const Tensor& b, IntArrayRef, ScalarType, double alpha) {
+  static void run(const Tensor& out, const Tensor& a, const Tensor& b, IntArrayRef, ScalarType,
+                  double alpha) {
     Epilogue epilogue;
     epilogue.alpha = alpha;
     run_product(out.device(), matrices(out), matrices(a), matrices(b), epilogue);
@@ -195,7 +172,8 @@ HALFTONE_REGISTER_OPERATOR(Dot)
 
 /// A product with one term per element, so like mul it promotes and does not go to the autocast dtype.
 struct Outer : Operator {
-  static constexpr Schema schema{"outer", {"self", "vec2"}, "every element of self times every element of vec2"};
+  static constexpr Schema schema{
+      "outer", {"self", "vec2"}, "every element of self times every element of vec2"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::outer;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr bool mixed_inputs = true;
@@ -229,8 +207,8 @@ struct Outer : Operator {
 HALFTONE_REGISTER_OPERATOR(Outer)
 
 struct Matmul : Operator {
-  static constexpr Schema schema{"matmul", {"self", "other"},
-                                 "vectors, matrices or broadcast batches of matrices multiplied"};
+  static constexpr Schema schema{
+      "matmul", {"self", "other"}, "vectors, matrices or broadcast batches of matrices multiplied"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::matmul;
   static constexpr auto precision = amp::Precision::kLow;
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
@@ -249,7 +227,8 @@ struct Matmul : Operator {
   }
   static void run(const Tensor& out, const Tensor& a, const Tensor& b) {
     const MatrixStack left = row_or_matrices(a), right = column_or_matrices(b);
-    run_product(out.device(), result_matrices(out, left.rows, right.cols, a.dim() > 1, b.dim() > 1), left, right);
+    run_product(out.device(), result_matrices(out, left.rows, right.cols, a.dim() > 1, b.dim() > 1), left,
+                right);
   }
   static Gradients backward(const Saved& s, const Tensor& g) {
     Gradients grads(2, Tensor());
@@ -294,92 +273,11 @@ struct Matmul : Operator {
     if (!has_cols) sizes.push_back(1), strides.push_back(0);
     if (!has_rows) sizes.insert(sizes.size() - 1, 1), strides.insert(strides.size() - 1, 0);
     const std::size_t batch = sizes.size() - 2;
-    return {out.data_ptr(), out.scalar_type(), Dims(sizes.data(), batch), Dims(strides.data(), batch),
-            rows,           cols,              strides[batch],            strides[batch + 1]};
+    return {out.data_ptr(), out.scalar_type(), Dims(sizes.data(), batch), Dims(strides.data(), batch), rows,
+            cols,           strides[batch],    strides[batch + 1]};
   }
 };
 HALFTONE_REGISTER_OPERATOR(Matmul)
-
-/// beta * self + alpha * a b for matrices (Addmm) and batches of them (Baddbmm).
-struct AddedProduct : Operator {
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&) = nullptr;
-  static constexpr auto precision = amp::Precision::kLow;
-  static constexpr Keep saves = keep_input(1, {2}) | keep_input(2, {1});
-
-  static Meta added(const char* op, const Tensor& self, const Tensor& a, const Meta& product, const Scalar& beta,
-                    const Scalar& alpha) {
-    check_product_operands(op, {&self, &a});
-    if (!(broadcast_shapes(op, self.sizes(), product.sizes) == product.sizes)) {
-      fail(op, "self ", self, " does not broadcast to the product's shape ", product.sizes);
-    }
-    if (!is_floating_point(product.dtype) && (beta.is_floating_point() || alpha.is_floating_point())) {
-      fail(op, "expected integers for beta and alpha with ", product.dtype, " tensors");
-    }
-    return product;
-  }
-  static void run(const Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
-                  const Scalar& alpha) {
-    Epilogue epilogue;
-    epilogue.alpha = alpha.to_double();
-    epilogue.beta = beta.to_double();
-    const MatrixStack addend = broadcast_matrices(self, out.sizes());
-    run_product(out.device(), matrices(out), matrices(a), matrices(b), epilogue, &addend);
-  }
-  static Gradients backward(const Saved& s, const Tensor& g, const Scalar& beta, const Scalar& alpha) {
-    Gradients grads(3, Tensor());
-    if (s.needs(0)) {
-      // Scaled in fp32, so that the sum over what was broadcast is the first rounding.
-      grads[0] = beta.to_double() == 1 ? g : mul(to_dtype(g, accumulate_type(g.scalar_type())), beta);
-    }
-    grads[1] = grad_of_left(s, 1, 2, g, alpha.to_double());
-    grads[2] = grad_of_right(s, 1, 2, g, alpha.to_double());
-    return grads;
-  }
-};
-
-struct Addmm : AddedProduct {
-  static constexpr Schema schema{"addmm", {"self", "mat1", "mat2", "beta", "alpha"},
-                                 "beta * self + alpha * mat1 @ mat2"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Scalar&,
-                                 const Scalar&) = &halftone::addmm;
-
-  static Meta infer(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    check_rank(schema.name, "mat1", a, 2);
-    check_rank(schema.name, "mat2", b, 2);
-    check_inner(schema.name, a, b, a.size(1), b.size(0));
-    check_product_operands(schema.name, {&a, &b});
-    return added(schema.name, self, a, like(a, {a.size(0), b.size(1)}), beta, alpha);
-  }
-  static void samples(Samples& s) {
-    s(s.rand({2, 2}), s.rand({2, 3}), s.rand({3, 2}), Scalar(1), Scalar(1));
-    s(s.rand({2}), s.rand({3, 1}), s.rand({1, 2}), Scalar(0.5), Scalar(-2.0));
-    s(s.rand({}), s.rand({1, 2}), s.rand({2, 3}), Scalar(2.0), Scalar(1));
-    s(s.rand({2, 1}), s.rand({2, 0}), s.rand({0, 3}), Scalar(1), Scalar(1));
-  }
-};
-HALFTONE_REGISTER_OPERATOR(Addmm)
-
-struct Baddbmm : AddedProduct {
-  static constexpr Schema schema{"baddbmm", {"self", "batch1", "batch2", "beta", "alpha"},
-                                 "beta * self + alpha * batch1 @ batch2"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Scalar&,
-                                 const Scalar&) = &halftone::baddbmm;
-
-  static Meta infer(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    check_rank(schema.name, "batch1", a, 3);
-    check_rank(schema.name, "batch2", b, 3);
-    if (a.size(0) != b.size(0)) fail(schema.name, "the batch sizes differ: ", a, " times ", b);
-    check_inner(schema.name, a, b, a.size(2), b.size(1));
-    check_product_operands(schema.name, {&a, &b});
-    return added(schema.name, self, a, like(a, {a.size(0), a.size(1), b.size(2)}), beta, alpha);
-  }
-  static void samples(Samples& s) {
-    s(s.rand({2, 2, 2}), s.rand({2, 2, 3}), s.rand({2, 3, 2}), Scalar(1), Scalar(1));
-    s(s.rand({2}), s.rand({2, 3, 1}), s.rand({2, 1, 2}), Scalar(-1.5), Scalar(2.0));
-    s(s.rand({1}), s.rand({0, 2, 1}), s.rand({0, 1, 2}), Scalar(1), Scalar(1));
-  }
-};
-HALFTONE_REGISTER_OPERATOR(Baddbmm)
 
 }  // namespace ops
 
@@ -395,16 +293,8 @@ Tensor outer(const Tensor& self, const Tensor& vec2) { return ops::dispatch<ops:
 
 Tensor matmul(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Matmul>(self, other); }
 
-Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-  return ops::dispatch<ops::Addmm>(self, mat1, mat2, beta, alpha);
-}
-
-Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
-               const Scalar& alpha) {
-  return ops::dispatch<ops::Baddbmm>(self, batch1, batch2, beta, alpha);
-}
-
-Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha) {
+Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype,
+                      double alpha) {
   return ops::dispatch<ops::MatmulToSize>(self, other, size, dtype, alpha);
 }
 

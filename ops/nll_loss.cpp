@@ -16,18 +16,20 @@ struct NllLossBackward : Operator {
   static constexpr Schema schema{"nll_loss_backward",
                                  {"grad", "self", "target", "weight", "reduction", "ignore_index"},
                                  "gradient of nll_loss for the log-probabilities, in their dtype"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, Reduction::Reduction,
-                                 std::int64_t) = &halftone::nll_loss_backward;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 Reduction::Reduction, std::int64_t) = &halftone::nll_loss_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
-  static constexpr Keep saves = keep_input(0, {3}) | keep_input(1, {0, 3}) | keep_input(2, {0, 3}) | keep_input(3, {0, 3});
+  static constexpr Keep saves =
+      keep_input(0, {3}) | keep_input(1, {0, 3}) | keep_input(2, {0, 3}) | keep_input(3, {0, 3});
 
   static Meta infer(const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
                     Reduction::Reduction reduction, std::int64_t ignore_index) {
-    return class_loss_backward_meta(grad, x, target, weight, nll_options(schema.name, reduction, ignore_index));
+    return class_loss_backward_meta(grad, x, target, weight,
+                                    nll_options(schema.name, reduction, ignore_index));
   }
-  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
-                  Reduction::Reduction reduction, std::int64_t ignore_index) {
+  static void run(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
+                  const Tensor& weight, Reduction::Reduction reduction, std::int64_t ignore_index) {
     kernels_for<ClassLossKernels>(out.device())
         .backward(out, grad, x, target, weight, nll_options(schema.name, reduction, ignore_index));
   }
@@ -55,7 +57,8 @@ struct NllLossBackward : Operator {
 HALFTONE_REGISTER_OPERATOR(NllLossBackward)
 
 struct NllLoss : Operator {
-  static constexpr Schema schema{"nll_loss", {"self", "target", "weight", "reduction", "ignore_index"},
+  static constexpr Schema schema{"nll_loss",
+                                 {"self", "target", "weight", "reduction", "ignore_index"},
                                  "-weight * self at the target class"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, Reduction::Reduction,
                                  std::int64_t) = &halftone::nll_loss;
@@ -63,8 +66,8 @@ struct NllLoss : Operator {
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2);
 
-  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction::Reduction reduction,
-                    std::int64_t ignore_index) {
+  static Meta infer(const Tensor& x, const Tensor& target, const Tensor& weight,
+                    Reduction::Reduction reduction, std::int64_t ignore_index) {
     return class_loss_meta(x, target, weight, nll_options(schema.name, reduction, ignore_index));
   }
   static void run(const Tensor& out, const Tensor& x, const Tensor& target, const Tensor& weight,
@@ -98,8 +101,8 @@ HALFTONE_REGISTER_OPERATOR(NllLoss)
 
 }  // namespace ops
 
-Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight, Reduction::Reduction reduction,
-                std::int64_t ignore_index) {
+Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
+                Reduction::Reduction reduction, std::int64_t ignore_index) {
   return ops::dispatch<ops::NllLoss>(self, target, weight, reduction, ignore_index);
 }
 

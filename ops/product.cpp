@@ -82,8 +82,9 @@ struct Product {
     const auto& step = inner.strides;
     Epilogue e = epilogue;
     if (addend) e.addend = operand(*addend, at[kAddend], step[kAddend]);
-    kernels.run(inner.size, out.rows, out.cols, k, operand(a, at[kA], step[kA]), operand(b, at[kB], step[kB]),
-                {advance(out.data, out.dtype, at[kOut]), out.dtype, out.row_stride, out.col_stride, step[kOut]}, e);
+    kernels.run(
+        inner.size, out.rows, out.cols, k, operand(a, at[kA], step[kA]), operand(b, at[kB], step[kB]),
+        {advance(out.data, out.dtype, at[kOut]), out.dtype, out.row_stride, out.col_stride, step[kOut]}, e);
   }
 
   /// The sum of the products over `summed`, in fp32, as one result. The order is that of the batch.
@@ -102,8 +103,8 @@ struct Product {
       if (last) {
         target = {advance(out.data, out.dtype, at[kOut]), out.dtype, out.row_stride, out.col_stride, 0};
       }
-      kernels.run(1, out.rows, out.cols, k, operand(a, at[kA] + offset[kA], 0), operand(b, at[kB] + offset[kB], 0),
-                  target, e);
+      kernels.run(1, out.rows, out.cols, k, operand(a, at[kA] + offset[kA], 0),
+                  operand(b, at[kB] + offset[kB], 0), target, e);
     }
   }
 };
@@ -131,8 +132,14 @@ bool extend_k(Product& product, const Loop& loop) {
 MatrixStack matrices(const Tensor& x) {
   const auto rank = static_cast<std::size_t>(x.dim());
   const IntArrayRef sizes = x.sizes(), strides = x.strides();
-  return {x.data_ptr(),     x.scalar_type(),     Dims(sizes.data(), rank - 2), Dims(strides.data(), rank - 2),
-          sizes[rank - 2],  sizes[rank - 1],     strides[rank - 2],            strides[rank - 1]};
+  return {x.data_ptr(),
+          x.scalar_type(),
+          Dims(sizes.data(), rank - 2),
+          Dims(strides.data(), rank - 2),
+          sizes[rank - 2],
+          sizes[rank - 1],
+          strides[rank - 2],
+          strides[rank - 1]};
 }
 
 MatrixStack row_or_matrices(const Tensor& x) {
@@ -140,7 +147,9 @@ MatrixStack row_or_matrices(const Tensor& x) {
   return {x.data_ptr(), x.scalar_type(), {}, {}, 1, x.size(0), 0, x.stride(0)};
 }
 
-MatrixStack column_or_matrices(const Tensor& x) { return x.dim() == 1 ? transposed(row_or_matrices(x)) : matrices(x); }
+MatrixStack column_or_matrices(const Tensor& x) {
+  return x.dim() == 1 ? transposed(row_or_matrices(x)) : matrices(x);
+}
 
 MatrixStack broadcast_matrices(const Tensor& x, IntArrayRef sizes) {
   const std::size_t rank = sizes.size(), missing = rank - static_cast<std::size_t>(x.dim());
@@ -148,8 +157,14 @@ MatrixStack broadcast_matrices(const Tensor& x, IntArrayRef sizes) {
   for (std::size_t d = missing; d < rank; ++d) {
     if (x.sizes()[d - missing] != 1) strides[d] = x.strides()[d - missing];
   }
-  return {x.data_ptr(),    x.scalar_type(), Dims(sizes.data(), rank - 2), Dims(strides.data(), rank - 2),
-          sizes[rank - 2], sizes[rank - 1], strides[rank - 2],            strides[rank - 1]};
+  return {x.data_ptr(),
+          x.scalar_type(),
+          Dims(sizes.data(), rank - 2),
+          Dims(strides.data(), rank - 2),
+          sizes[rank - 2],
+          sizes[rank - 1],
+          strides[rank - 2],
+          strides[rank - 1]};
 }
 
 MatrixStack transposed(MatrixStack x) {
@@ -158,8 +173,8 @@ MatrixStack transposed(MatrixStack x) {
   return x;
 }
 
-void run_product(Device device, const MatrixStack& out, const MatrixStack& a, const MatrixStack& b, Epilogue epilogue,
-                 const MatrixStack* addend) {
+void run_product(Device device, const MatrixStack& out, const MatrixStack& a, const MatrixStack& b,
+                 Epilogue epilogue, const MatrixStack* addend) {
   Product product{kernels_for<GemmKernels>(device), device, out, a, b, addend, epilogue, a.cols};
   const MatrixStack* const operands[kOperands] = {&out, &a, &b, addend};
   const std::size_t rank = std::max({out.batch.size(), a.batch.size(), b.batch.size()});

@@ -1,7 +1,7 @@
 #pragma once
 
-// Matrix products of tensors, for the operators built on them: batches broadcast, transposes are strides, sums over
-// batches are part of the product.
+// Matrix products of tensors, for the operators built on them: batches broadcast, transposes are strides,
+// sums over batches are part of the product.
 
 #include "halftone/engine/tensor.h"
 #include "halftone/kernels/gemm.h"
@@ -25,9 +25,10 @@ MatrixStack column_or_matrices(const Tensor& x);
 MatrixStack broadcast_matrices(const Tensor& x, IntArrayRef sizes);
 MatrixStack transposed(MatrixStack x);
 
-/// out = epilogue(a b), rounded once. The batch dimensions of out, a and b broadcast against each other (aligned
-/// from the right): where out has size 1 and the product more, the products are summed in fp32; where out has more,
-/// they are repeated. `addend` (for epilogue.beta) has out's batch dimensions and is refused together with a sum.
+/// out = epilogue(a b), rounded once. The batch dimensions of out, a and b broadcast against each other
+/// (aligned from the right): where out has size 1 and the product more, the products are summed in fp32;
+/// where out has more, they are repeated. `addend` (for epilogue.beta) has out's batch dimensions and is
+/// refused together with a sum.
 void run_product(Device device, const MatrixStack& out, const MatrixStack& a, const MatrixStack& b,
                  Epilogue epilogue = {}, const MatrixStack* addend = nullptr);
 

@@ -3,6 +3,7 @@
 #include "halftone/kernels/softmax.h"
 
 #include "halftone/ops/operator.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone {
 namespace ops {
@@ -16,9 +17,11 @@ Meta softmax_meta(const char* op, const Tensor& x, std::int64_t dim, OptionalDty
   return like(x, x.sizes(), dtype);
 }
 
-Meta backward_meta(const char* op, const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype) {
+Meta backward_meta(const char* op, const Tensor& grad, const Tensor& result, std::int64_t dim,
+                   ScalarType dtype) {
   wrap_dim(op, dim, result.dim());
-  if (!(grad.sizes() == result.sizes())) fail(op, "the gradient ", grad, " and the result ", result, " differ in shape");
+  if (!(grad.sizes() == result.sizes()))
+    fail(op, "the gradient ", grad, " and the result ", result, " differ in shape");
   if (!grad.is_floating_point() || !result.is_floating_point() || !is_floating_point(dtype)) {
     fail(op, "expected floating tensors, got ", grad, " and ", result, " for a gradient in ", dtype);
   }
@@ -28,9 +31,6 @@ Meta backward_meta(const char* op, const Tensor& grad, const Tensor& result, std
 }
 
 const SoftmaxKernels& kernels(const Tensor& x) { return kernels_for<SoftmaxKernels>(x.device()); }
-
-/// In fp32 where it was half: for rules of several steps.
-Tensor wide(const Tensor& x) { return to_dtype(x, accumulate_type(x.scalar_type())); }
 
 void backward_samples(Samples& s, double low, double high) {
   s(s.rand({3, 4}), s.rand({3, 4}, low, high), -1, kDouble);
@@ -53,8 +53,10 @@ void forward_samples(Samples& s) {
 }  // namespace
 
 struct SoftmaxBackward : Operator {
-  static constexpr Schema schema{"softmax_backward", {"grad", "result", "dim", "dtype"}, "gradient of softmax, in dtype"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, std::int64_t, ScalarType) = &halftone::softmax_backward;
+  static constexpr Schema schema{
+      "softmax_backward", {"grad", "result", "dim", "dtype"}, "gradient of softmax, in dtype"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, std::int64_t,
+                                 ScalarType) = &halftone::softmax_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1);
@@ -100,8 +102,8 @@ struct Softmax : Operator {
 HALFTONE_REGISTER_OPERATOR(Softmax)
 
 struct LogSoftmaxBackward : Operator {
-  static constexpr Schema schema{"log_softmax_backward", {"grad", "result", "dim", "dtype"},
-                                 "gradient of log_softmax, in dtype"};
+  static constexpr Schema schema{
+      "log_softmax_backward", {"grad", "result", "dim", "dtype"}, "gradient of log_softmax, in dtype"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, std::int64_t,
                                  ScalarType) = &halftone::log_softmax_backward;
   static constexpr auto precision = amp::Precision::kAny;

@@ -17,7 +17,8 @@ Tensor indices_of(const std::vector<std::int64_t>& values) {
   return t;
 }
 
-Tensor gradient(const Tensor& table, const Tensor& indices, std::int64_t padding = -1, bool by_frequency = false) {
+Tensor gradient(const Tensor& table, const Tensor& indices, std::int64_t padding = -1,
+                bool by_frequency = false) {
   Tensor leaf = table.detach().clone();
   leaf.requires_grad_();
   embedding(leaf, indices, padding, by_frequency).sum().backward();

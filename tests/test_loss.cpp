@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Tensor tensor_of(const std::vector<double>& values, std::vector<std::int64_t> sizes, ScalarType dtype = kFloat) {
+Tensor tensor_of(const std::vector<double>& values, std::vector<std::int64_t> sizes,
+                 ScalarType dtype = kFloat) {
   Tensor t = empty(sizes, kDouble);
   std::copy(values.begin(), values.end(), t.data_ptr<double>());
   return t.to(dtype);
@@ -49,13 +50,16 @@ TEST_CASE("cross entropy in closed form", "[loss]") {
           Approx(20).epsilon(dtype == kDouble ? 1e-9 : 0));
     if (is_low_precision(dtype)) continue;
     const Tensor uniform = zeros({3, 4}, dtype);
-    CHECK(item(cross_entropy_loss(uniform, labels_of({0, 1, 3}), {})) == Approx(std::log(4.0)).epsilon(tolerance));
+    CHECK(item(cross_entropy_loss(uniform, labels_of({0, 1, 3}), {})) ==
+          Approx(std::log(4.0)).epsilon(tolerance));
     CHECK(item(cross_entropy_loss(uniform, labels_of({0, 1, 3}), {}, Reduction::Sum)) ==
           Approx(3 * std::log(4.0)).epsilon(tolerance));
-    CHECK(item(cross_entropy_loss(uniform[0], labels_of({2})[0], {})) == Approx(std::log(4.0)).epsilon(tolerance));
+    CHECK(item(cross_entropy_loss(uniform[0], labels_of({2})[0], {})) ==
+          Approx(std::log(4.0)).epsilon(tolerance));
   }
   // A confident row keeps its small loss: log(1 + e^-20), which 1 - p in fp32 would lose.
-  CHECK(item(cross_entropy_loss(tensor_of({0, 20}, {1, 2}), labels_of({1}), {})) == Approx(2.0611536e-9).epsilon(1e-6));
+  CHECK(item(cross_entropy_loss(tensor_of({0, 20}, {1, 2}), labels_of({1}), {})) ==
+        Approx(2.0611536e-9).epsilon(1e-6));
   // Any shift of the scores is harmless.
   CHECK(item(cross_entropy_loss(tensor_of({1e6, 1e6}, {1, 2}), labels_of({1}), {})) ==
         Approx(std::log(2.0)).epsilon(1e-6));
@@ -91,7 +95,8 @@ TEST_CASE("class weights, ignored rows and smoothing follow PyTorch", "[loss]") 
   Tensor poisoned = x.clone();
   poisoned[1].fill_(std::numeric_limits<double>::quiet_NaN());
   poisoned.requires_grad_();
-  const Tensor with = cross_entropy_loss(poisoned, labels_of({0, -100, 1, 2, 3}), weight, Reduction::Mean, -100, 0.1);
+  const Tensor with =
+      cross_entropy_loss(poisoned, labels_of({0, -100, 1, 2, 3}), weight, Reduction::Mean, -100, 0.1);
   const Tensor rest = cat({x.narrow(0, 0, 1), x.narrow(0, 2, 3)});
   CHECK(item(with) == Approx(item(composed(rest, labels_of({0, 1, 2, 3}), weight, 0.1))).epsilon(1e-6));
   with.backward();
@@ -182,13 +187,16 @@ TEST_CASE("elementwise losses in closed form", "[loss]") {
   CHECK(item(huber_loss(x, t, Reduction::Sum, 2)) == 0.125 + 2 * (3 - 1));
   CHECK(item(binary_cross_entropy(tensor_of({0.25}, {1}), tensor_of({1}, {1}), {})) == Approx(std::log(4.0)));
   CHECK(item(binary_cross_entropy(tensor_of({0}, {1}), tensor_of({1}, {1}), {})) == 100);
-  CHECK(item(binary_cross_entropy_with_logits(zeros({2}), tensor_of({0, 1}, {2}), {}, {})) == Approx(std::log(2.0)));
+  CHECK(item(binary_cross_entropy_with_logits(zeros({2}), tensor_of({0, 1}, {2}), {}, {})) ==
+        Approx(std::log(2.0)));
   CHECK(item(binary_cross_entropy_with_logits(tensor_of({-1000}, {1}), tensor_of({1}, {1}), {}, {})) == 1000);
   CHECK(item(binary_cross_entropy_with_logits(zeros({1}), ones({1}), full({1}, 2.0), full({1}, 3.0))) ==
         Approx(6 * std::log(2.0)));
-  CHECK(item(kl_div(tensor_of({std::log(0.5)}, {1}), tensor_of({1}, {1}), Reduction::Sum)) == Approx(std::log(2.0)));
+  CHECK(item(kl_div(tensor_of({std::log(0.5)}, {1}), tensor_of({1}, {1}), Reduction::Sum)) ==
+        Approx(std::log(2.0)));
   CHECK(item(kl_div(zeros({1}), zeros({1}), Reduction::Sum)) == 0);
-  CHECK(item(kl_div(tensor_of({std::log(0.5)}, {1}), zeros({1}), Reduction::Sum, true)) == Approx(std::log(2.0)));
+  CHECK(item(kl_div(tensor_of({std::log(0.5)}, {1}), zeros({1}), Reduction::Sum, true)) ==
+        Approx(std::log(2.0)));
 }
 
 TEST_CASE("a half loss is computed and reduced in fp32, rounded once", "[loss]") {

@@ -41,7 +41,8 @@ const ClassRows<T>& row_functions() {
 std::int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 /// The class of each row; -1 for rows to ignore.
-std::vector<std::int64_t> read_labels(const Tensor& target, std::int64_t classes, const ClassLossOptions& options) {
+std::vector<std::int64_t> read_labels(const Tensor& target, std::int64_t classes,
+                                      const ClassLossOptions& options) {
   std::vector<std::int64_t> labels = elements<std::int64_t>(target);
   labels.resize(static_cast<std::size_t>(target.numel()));
   for (std::int64_t& label : labels) {
@@ -76,7 +77,8 @@ class ClassLoss {
       divisor_ = static_cast<double>(rows());
     } else {
       labels_ = read_labels(target, classes_, options);
-      for (std::int64_t label : labels_) divisor_ += label < 0 ? 0.0 : static_cast<double>(weights_[at(label)]);
+      for (std::int64_t label : labels_)
+        divisor_ += label < 0 ? 0.0 : static_cast<double>(weights_[at(label)]);
     }
   }
 
@@ -87,7 +89,8 @@ class ClassLoss {
   void forward(std::vector<T>& losses) const {
     parallel_for(rows(), row_grain(n_), [&](std::int64_t begin, std::int64_t end) {
       std::vector<T> row(at(n_)), q(at(n_));
-      for (std::int64_t r = begin; r < end; ++r) losses[at(r)] = static_cast<T>(row_loss(r, row.data(), q.data()));
+      for (std::int64_t r = begin; r < end; ++r)
+        losses[at(r)] = static_cast<T>(row_loss(r, row.data(), q.data()));
     });
   }
 
@@ -136,11 +139,12 @@ class ClassLoss {
     }
     const std::int64_t label = labels_[at(r)];
     const double weight = static_cast<double>(weights_[at(label)]);
-    double loss = weight * (summary.log_sum - (static_cast<double>(x[label]) - static_cast<double>(summary.max)));
+    double loss =
+        weight * (summary.log_sum - (static_cast<double>(x[label]) - static_cast<double>(summary.max)));
     if (smoothing_ != 0) {
       loss *= 1 - options_.label_smoothing;
-      loss += smoothing_ * (total_weight_ * summary.log_sum -
-                            functions_.distance(x, weights_.data(), summary.max, n_));
+      loss += smoothing_ *
+              (total_weight_ * summary.log_sum - functions_.distance(x, weights_.data(), summary.max, n_));
     }
     return loss;
   }
@@ -163,8 +167,10 @@ class ClassLoss {
     const double weight = static_cast<double>(weights_[at(label)]);
     const double own = (1 - options_.label_smoothing) * weight, mass = own + smoothing_ * total_weight_;
     // 1 - p of a confident row is a small difference: taken in fp64, where the row's total is exact enough.
-    const double at_label = (mass * static_cast<double>(x[label]) - (own + smoothing_ * weight) * total) / total;
-    functions_.combine(x, weights_.data(), static_cast<T>(grad * mass / total), static_cast<T>(grad * smoothing_), n_);
+    const double at_label =
+        (mass * static_cast<double>(x[label]) - (own + smoothing_ * weight) * total) / total;
+    functions_.combine(x, weights_.data(), static_cast<T>(grad * mass / total),
+                       static_cast<T>(grad * smoothing_), n_);
     x[label] = static_cast<T>(grad * at_label);
   }
 
@@ -193,12 +199,13 @@ void forward_in(const Tensor& out, const Tensor& x, const Tensor& target, const 
 }
 
 template <class T>
-void backward_in(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
-                 const ClassLossOptions& options) {
+void backward_in(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
+                 const Tensor& weight, const ClassLossOptions& options) {
   const ClassLoss<T> loss(x, target, weight, options);
   const std::vector<T> grads = elements<T>(grad);
   if (options.reduction == Reduction::None) {
-    return loss.backward(out, [&](std::int64_t r) { return static_cast<double>(grads[static_cast<std::size_t>(r)]); });
+    return loss.backward(
+        out, [&](std::int64_t r) { return static_cast<double>(grads[static_cast<std::size_t>(r)]); });
   }
   double factor = static_cast<double>(grads[0]);
   if (options.reduction == Reduction::Mean) factor /= loss.divisor();
@@ -216,8 +223,8 @@ void forward(const Tensor& out, const Tensor& x, const Tensor& target, const Ten
   (wide ? forward_in<double> : forward_in<float>)(out, x, target, weight, options);
 }
 
-void backward(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target, const Tensor& weight,
-              const ClassLossOptions& options) {
+void backward(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
+              const Tensor& weight, const ClassLossOptions& options) {
   const bool wide = in_double({&out, &grad, &x, &target, &weight});
   (wide ? backward_in<double> : backward_in<float>)(out, grad, x, target, weight, options);
 }

@@ -41,15 +41,18 @@ void forward(const Tensor& out, const Tensor& table, const Tensor& indices) {
   });
 }
 
-/// Positions grouped by row, each group in ascending order: group r is positions[starts[r]] .. [starts[r + 1]].
+/// Positions grouped by row, each group in ascending order: group r is positions[starts[r]] .. [starts[r +
+/// 1]].
 struct Groups {
   std::vector<std::int64_t> starts, positions;
 
-  Groups(const std::vector<std::int64_t>& rows, std::int64_t count) : starts(at(count + 1)), positions(rows.size()) {
+  Groups(const std::vector<std::int64_t>& rows, std::int64_t count)
+      : starts(at(count + 1)), positions(rows.size()) {
     for (std::int64_t row : rows) ++starts[at(row + 1)];
     for (std::size_t r = 1; r < starts.size(); ++r) starts[r] += starts[r - 1];
     std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
-    for (std::size_t i = 0; i < rows.size(); ++i) positions[at(next[at(rows[i])]++)] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      positions[at(next[at(rows[i])]++)] = static_cast<std::int64_t>(i);
   }
 };
 
@@ -76,12 +79,14 @@ void backward_in(const Tensor& out, const Tensor& grad, const Tensor& indices, s
   });
 }
 
-void backward(const Tensor& out, const Tensor& grad, const Tensor& indices, std::int64_t padding, bool by_frequency) {
+void backward(const Tensor& out, const Tensor& grad, const Tensor& indices, std::int64_t padding,
+              bool by_frequency) {
   const bool wide = grad.scalar_type() == kDouble || out.scalar_type() == kDouble;
   (wide ? backward_in<double> : backward_in<float>)(out, grad, indices, padding, by_frequency);
 }
 
-void factors(const Tensor& out, const Tensor& indices, std::int64_t rows, std::int64_t padding, bool by_frequency) {
+void factors(const Tensor& out, const Tensor& indices, std::int64_t rows, std::int64_t padding,
+             bool by_frequency) {
   const std::vector<std::int64_t> values = read_indices(indices, rows);
   std::vector<std::int64_t> counts(at(rows));
   for (std::int64_t row : values) ++counts[at(row)];

@@ -13,8 +13,8 @@ namespace halftone::cpu {
 inline constexpr std::int64_t kRowPadding = 16;
 constexpr std::int64_t padded(std::int64_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding; }
 
-/// The vectors of a tensor along one dimension, numbered in row-major order of the other dimensions, whatever the
-/// strides. T is what rows are computed in: float or double.
+/// The vectors of a tensor along one dimension, numbered in row-major order of the other dimensions, whatever
+/// the strides. T is what rows are computed in: float or double.
 template <class T>
 class Rows {
  public:

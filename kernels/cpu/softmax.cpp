@@ -63,7 +63,8 @@ void backward_in(const Tensor& out, const Tensor& grad, const Tensor& result, st
 }
 
 bool in_double(std::initializer_list<const Tensor*> tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor* t) { return t->scalar_type() == kDouble; });
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor* t) { return t->scalar_type() == kDouble; });
 }
 
 void softmax(const Tensor& out, const Tensor& x, std::int64_t dim) {
