@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "halftone/amp/loss_scaling_options.h"
+#include "halftone/autograd/node.h"
+#include "halftone/engine/state_dict.h"
+
+namespace halftone::amp {
+
+/// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed precision training", arXiv 1710.03740): the loss is multiplied
+/// by S before backward so that small gradients survive in half precision, and gradients are divided by S before the
+/// step. A step whose gradients are not finite is skipped and S shrinks; after `growth_interval` clean steps S grows.
+///
+/// This is the arithmetic and the protocol; it knows tensors, not optimizers. An optimizer holds one
+/// (`use_loss_scaling`), or GradScaler drives one with PyTorch's names. An optimizer is known here by its number.
+class LossScaling {
+ public:
+  explicit LossScaling(const LossScalingOptions& options = {});
+  /// Defaults: starts at 65536, doubles after 2000 clean steps, halves at an overflow.
+  static LossScaling dynamic() { return LossScaling(); }
+  /// Always `scale`; an overflow still skips its step.
+  static LossScaling fixed(double scale);
+
+  LossScaling(LossScaling&&) noexcept = default;
+  LossScaling& operator=(LossScaling&&) noexcept = default;
+  LossScaling(const LossScaling&) = delete;
+  LossScaling& operator=(const LossScaling&) = delete;
+
+  /// S times the loss, any shape: fp32 for a half or fp32 loss, fp64 for fp64. The backward of the result stamps the
+  /// gradients it makes with S. Throws Error on integers and on a loss that is scaled already.
+  Tensor scale(const Tensor& loss);
+  std::vector<Tensor> scale(const std::vector<Tensor>& losses);
+
+  bool is_enabled() const { return options_.enabled(); }
+  bool is_fixed() const { return fixed_; }
+  const LossScalingOptions& options() const { return options_; }
+  /// Changes settings on the way; the scale and its counters stay.
+  LossScalingOptions& options() { return options_; }
+
+  /// S; 1 when not enabled.
+  double get_scale() const { return is_enabled() ? static_cast<double>(scale_) : 1.0; }
+  /// Throws Error unless min_scale <= scale <= max_scale.
+  void set_scale(double scale);
+  /// Clean steps since the last overflow or growth.
+  std::int64_t growth_tracker() const { return growth_tracker_; }
+
+  /// Several ranks decide together: `decide` gets whether this one's gradients overflowed and returns whether anyone's
+  /// did. Called once per step.
+  void agree(std::function<bool(bool)> decide) { agree_ = std::move(decide); }
+
+  /// Scale, counters and settings. Throws Error between unscale_ or step and update: an overflow would be forgotten.
+  StateDict state_dict() const;
+  /// Throws Error, changing nothing, when an entry is missing or makes no sense.
+  void load_state_dict(const StateDict& state);
+
+  // --- Protocol, for optimizers and facades: READY -> UNSCALED -> STEPPED, then update() -----------------------
+  using OptimizerId = std::uint64_t;
+
+  /// What the gradient of this leaf is to be divided by: the scale of the loss that made it; 1 if it was unscaled
+  /// already; the present scale if it was written by hand. Throws Error if another scaler made it.
+  double gradient_scale(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
+  /// True when the gradient belongs to an iteration that update() has closed.
+  bool is_late(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
+
+  /// Throws Error when the optimizer was unscaled or stepped already in this iteration.
+  void begin_unscale(OptimizerId optimizer);
+  /// Throws Error when another optimizer unscaled this leaf's gradient already.
+  void check_unscale(const autograd::TensorMeta& leaf) const;
+  void end_unscale(OptimizerId optimizer, const std::vector<const autograd::TensorMeta*>& leaves, bool nonfinite,
+                   bool late);
+  /// Throws Error when the optimizer has stepped already. `any_scaled`: it holds gradients in scaled units.
+  void begin_step(OptimizerId optimizer, bool any_scaled);
+  bool is_unscaled(OptimizerId optimizer) const;
+  /// What unscale_ found for this optimizer.
+  bool found_nonfinite(OptimizerId optimizer) const;
+
+  struct StepResult {
+    bool nonfinite = false;
+    bool late = false;          ///< all of an earlier iteration: not another clean one
+    bool no_gradients = false;
+  };
+  void end_step(OptimizerId optimizer, StepResult result);
+  /// This rank's overflow, or anybody's.
+  bool decide(bool nonfinite) const { return agree_ ? agree_(nonfinite) : nonfinite; }
+  /// An overflow that did not skip a step (a dropped micro-batch): the scale backs off at the next update.
+  void note_overflow() { iteration_nonfinite_ = true; }
+
+  /// Ends the iteration of all optimizers that stepped: moves the scale. Throws Error when none did.
+  void update();
+  /// Ends an optimizer's iteration without a step.
+  void abandon(OptimizerId optimizer);
+  /// Back to READY within the iteration, for optimizers with two backward passes. What was found stays found.
+  void rearm(OptimizerId optimizer);
+
+  /// True when the scale cannot back off further.
+  bool at_floor() const;
+  /// Whether an overflow now makes `stalled_after` skips in a row at the floor.
+  bool would_stall() const;
+  /// After an overflow that found the scale at the floor: calls on_floor or throws, as set.
+  void apply_floor_policy() const;
+  /// True when a loss scaled in this iteration was infinite or NaN before scaling.
+  bool loss_was_nonfinite();
+
+ private:
+  enum class Phase : std::uint8_t { kReady, kUnscaled, kStepped };
+  struct Progress {
+    Phase phase = Phase::kReady;
+    std::uint64_t iteration = 0;
+    bool nonfinite = false;
+    bool late = false;
+  };
+
+  const void* id() const { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(number_)); }
+  Progress progress(OptimizerId optimizer) const;
+  void remember_loss(const Tensor& loss);
+  void hint_about_bfloat16(const Tensor& loss);
+  void grow();
+  void back_off();
+
+  LossScalingOptions options_;
+  std::uint64_t number_;  // tells its stamps from those of every other scaler, dead ones included
+  bool fixed_ = false;
+  bool hinted_ = false;
+  float scale_;
+  std::int64_t growth_tracker_ = 0;
+  std::int64_t hysteresis_left_;
+  std::int64_t floor_skips_ = 0;
+  std::function<bool(bool)> agree_;
+
+  // The iteration under way.
+  std::uint64_t iteration_ = 0;
+  std::map<OptimizerId, Progress> progress_;
+  std::map<const autograd::TensorMeta*, OptimizerId> unscaled_;
+  bool any_step_ = false, any_clean_ = false, any_abandoned_ = false, iteration_nonfinite_ = false;
+  std::vector<Tensor> losses_;  // not looked at yet
+  bool loss_nonfinite_ = false;
+};
+
+}  // namespace halftone::amp
