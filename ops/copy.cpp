@@ -86,7 +86,7 @@ struct Fill : Operator {
 
   static Meta infer(const Tensor& self, const Scalar&) { return like(self); }
   static void run(const Tensor& out, const Tensor&, const Scalar& value) {
-    kernels_for<CopyKernels>(out.device()).fill(out, value);
+    kernels_for<CopyKernels>(out.device()).fill(out, value.to_double(), value.to_long());
   }
   static Tensor backward(const Saved&, const Tensor& grad, const Scalar&) { return zeros_like(grad); }
   static void samples(Samples& s) {

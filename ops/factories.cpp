@@ -21,7 +21,7 @@ Tensor finish(Tensor tensor, const TensorOptions& options) {
 }
 
 void fill_new(const Tensor& out, const Scalar& value) {
-  kernels_for<CopyKernels>(out.device()).fill(out, value);
+  kernels_for<CopyKernels>(out.device()).fill(out, value.to_double(), value.to_long());
 }
 
 /// What the caller named, and the rest from `self`.
