@@ -214,10 +214,11 @@ class OperatorNode final : public RecordedNode {
       const Saved saved(*this, inputs_.data(), results_.data(), keep_);
       return std::apply(
           [&](const auto&... attributes) {
-            if constexpr (requires { Op::backward(saved, output_gradients[0], attributes...); }) {
-              return as_gradients(Op::backward(saved, output_gradients[0], attributes...));
-            } else {
+            // In this order: a Tensor converts to Gradients, not the other way round.
+            if constexpr (requires { Op::backward(saved, output_gradients, attributes...); }) {
               return as_gradients(Op::backward(saved, output_gradients, attributes...));
+            } else {
+              return as_gradients(Op::backward(saved, output_gradients[0], attributes...));
             }
           },
           attributes_);
