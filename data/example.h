@@ -1,0 +1,42 @@
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "halftone/engine/tensor.h"
+
+namespace halftone {
+
+/// A non-owning list of values.
+template <class T>
+using ArrayRef = std::span<const T>;
+
+namespace data {
+
+namespace example {
+/// Stands for "no target".
+struct NoTarget {};
+}  // namespace example
+
+/// One sample, or one batch of them: what goes in and what should come out.
+template <class Data = Tensor, class Target = Tensor>
+struct Example {
+  Example() = default;
+  Example(Data data, Target target) : data(std::move(data)), target(std::move(target)) {}
+  Data data;
+  Target target;
+};
+
+template <class Data>
+struct Example<Data, example::NoTarget> {
+  Example() = default;
+  Example(Data data) : data(std::move(data)) {}
+  operator Data&() { return data; }
+  operator const Data&() const { return data; }
+  Data data;
+};
+
+using TensorExample = Example<Tensor, example::NoTarget>;
+
+}  // namespace data
+}  // namespace halftone
