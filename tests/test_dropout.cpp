@@ -5,7 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/philox.h"
 #include "halftone/engine/threads.h"
+#include "halftone/kernels/cpu/isa.h"
+#include "halftone/tests/support/kernel_tensors.h"
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
@@ -68,6 +71,24 @@ TEST_CASE("backward drops the same elements and keeps no mask", "[dropout]") {
   CHECK(autograd::saved_tensors(y).empty());
   y.sum().backward();
   CHECK(same_bits(x.grad(), y.detach()));
+}
+
+TEST_CASE("element i is dropped by word i of the stream, on every ISA, also where the counter carries",
+          "[dropout]") {
+  const std::int64_t seed = 0x123456789abcdef, offset = (std::int64_t{1} << 32) - 40;
+  const double p = 0.37;
+  for (const cpu::Isa isa : testing::isa_levels()) {
+    const testing::IsaGuard guard(isa);
+    for (const Tensor& x : {ones({1003}), ones({1003}, kDouble), ones({17, 59}).t()}) {
+      const Tensor y = philox_dropout(x, p, seed, offset);
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < y.numel(); ++i) {
+        const float drawn = philox::uniform(philox::word(seed, offset, static_cast<std::uint64_t>(i)));
+        wrong += (value_at(y, i) == 0) != (static_cast<double>(drawn) < p);
+      }
+      CHECK(wrong == 0);
+    }
+  }
 }
 
 TEST_CASE("dropout in place draws the same numbers", "[dropout]") {

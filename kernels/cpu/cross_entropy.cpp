@@ -88,9 +88,13 @@ class ClassLoss {
 
   void forward(std::vector<T>& losses) const {
     parallel_for(rows(), row_grain(n_), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> row(at(n_)), q(at(n_));
-      for (std::int64_t r = begin; r < end; ++r)
-        losses[at(r)] = static_cast<T>(row_loss(r, row.data(), q.data()));
+      Scratch scratch(*this);
+      for (std::int64_t r = begin, count; r < end; r += count) {
+        count = scratch.load(r, end);
+        for (std::int64_t j = 0; j < count; ++j) {
+          losses[at(r + j)] = static_cast<T>(row_loss(r + j, scratch.row(j), scratch.q()));
+        }
+      }
     });
   }
 
@@ -99,10 +103,12 @@ class ClassLoss {
   void backward(const Tensor& out, F grad_of) const {
     const Rows<T> to(out, class_dim(out));
     parallel_for(rows(), row_grain(n_), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> row(at(n_)), q(at(n_));
-      for (std::int64_t r = begin; r < end; ++r) {
-        row_gradient(r, grad_of(r), row.data(), q.data());
-        to.store(r, row.data());
+      Scratch scratch(*this);
+      for (std::int64_t r = begin, count; r < end; r += count) {
+        count = scratch.load(r, end);
+        for (std::int64_t j = 0; j < count; ++j)
+          row_gradient(r + j, grad_of(r + j), scratch.row(j), scratch.q());
+        to.store(r, count, scratch.row(0), scratch.step());
       }
     });
   }
@@ -110,6 +116,26 @@ class ClassLoss {
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   static constexpr T kPadding = -std::numeric_limits<T>::infinity();
+
+  /// One thread's rows.
+  class Scratch {
+   public:
+    explicit Scratch(const ClassLoss& loss)
+        : loss_(loss), rows_(at(loss.scores_.group(0, kRowGroup) * step())), q_(at(loss.n_)) {}
+    std::int64_t step() const { return group_step(loss_.n_); }
+    T* row(std::int64_t j) { return rows_.data() + j * step(); }
+    T* q() { return q_.data(); }
+    /// Reads the scores of rows from `r` on; returns how many.
+    std::int64_t load(std::int64_t r, std::int64_t end) {
+      const std::int64_t count = loss_.scores_.group(r, end);
+      if (!loss_.options_.log_probabilities) loss_.scores_.load(r, count, row(0), step(), kPadding);
+      return count;
+    }
+
+   private:
+    const ClassLoss& loss_;
+    std::vector<T> rows_, q_;
+  };
 
   bool is_ignored(std::int64_t r) const { return !shares_ && labels_[at(r)] < 0; }
 
@@ -131,7 +157,6 @@ class ClassLoss {
       const std::int64_t label = labels_[at(r)];
       return -static_cast<double>(weights_[at(label)]) * static_cast<double>(scores_.at(r, label));
     }
-    scores_.load(r, x, kPadding);
     const RowSummary<T> summary = functions_.summary(x, n_);
     if (shares_) {
       const double mass = load_shares(r, q);
@@ -157,7 +182,6 @@ class ClassLoss {
       x[labels_[at(r)]] = static_cast<T>(-grad * static_cast<double>(weights_[at(labels_[at(r)])]));
       return;
     }
-    scores_.load(r, x, kPadding);
     const double total = functions_.exponentials(x, n_);
     if (shares_) {
       const double mass = load_shares(r, q);

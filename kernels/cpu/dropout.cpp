@@ -1,30 +1,34 @@
 #include "halftone/kernels/dropout.h"
 
-#include "halftone/engine/philox.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/rows.h"
+
+#define HALFTONE_ISA_BODY "halftone/kernels/cpu/dropout.inc"
+#include "halftone/kernels/cpu/foreach_isa.h"
 
 namespace halftone::cpu {
 namespace {
 
 constexpr std::int64_t kChunk = 4096;  // a multiple of the four words in a block
 
-/// Elements first .. first + n of the tensor, in scratch memory.
 template <class T>
-void drop(T* x, std::int64_t first, std::int64_t n, double p, T scale, PhiloxState state) {
-  std::int64_t i = 0;
-  while (i < n) {
-    const auto word = static_cast<std::uint64_t>(first + i);
-    const philox::Block block = philox::block(state.seed, state.offset + word / 4);
-    for (std::uint64_t w = word % 4; w < 4 && i < n; ++w, ++i) {
-      x[i] = static_cast<double>(philox::uniform(block.word[w])) < p ? T(0) : x[i] * scale;
-    }
+using Drop = void (*)(T* x, std::int64_t first, std::int64_t n, std::uint32_t threshold, T scale,
+                      std::uint64_t seed, std::uint64_t offset);
+
+template <class T>
+Drop<T> drop_function() {
+  if constexpr (std::is_same_v<T, float>) {
+    return pick(&baseline::drop_float, &avx2::drop_float, &avx512::drop_float);
+  } else {
+    return pick(&baseline::drop_double, &avx2::drop_double, &avx512::drop_double);
   }
 }
 
 template <class T>
 void run_in(const Tensor& out, const Tensor& x, double p, PhiloxState state) {
   const T scale = static_cast<T>(1 / (1 - p));
+  const auto threshold = static_cast<std::uint32_t>(std::ceil(p * 0x1p24));  // philox::uniform(word) < p
+  const Drop<T> drop = drop_function<T>();
   if (x.is_contiguous() && out.is_contiguous()) {
     const Loader<T> load = loader<T>(x.scalar_type());
     const Storer<T> store = storer<T>(out.scalar_type());
@@ -35,7 +39,7 @@ void run_in(const Tensor& out, const Tensor& x, double p, PhiloxState state) {
       for (std::int64_t i = begin; i < end; i += kChunk) {
         const std::int64_t n = std::min(kChunk, end - i);
         load(chunk.data(), from + i * x.itemsize(), 1, n);
-        drop(chunk.data(), i, n, p, scale, state);
+        drop(chunk.data(), i, n, threshold, scale, state.seed, state.offset);
         store(to + i * out.itemsize(), 1, chunk.data(), n);
       }
     });
@@ -47,7 +51,7 @@ void run_in(const Tensor& out, const Tensor& x, double p, PhiloxState state) {
     std::vector<T> row(static_cast<std::size_t>(padded(length)));
     for (std::int64_t r = begin; r < end; ++r) {
       from.load(r, row.data(), T(0));
-      drop(row.data(), r * length, length, p, scale, state);
+      drop(row.data(), r * length, length, threshold, scale, state.seed, state.offset);
       to.store(r, row.data());
     }
   });

@@ -11,6 +11,8 @@ namespace halftone::cpu {
 
 /// Scratch rows are padded to a multiple of the widest vector.
 inline constexpr std::int64_t kRowPadding = 16;
+/// Most rows handled together where their elements lie side by side: a cache line of float.
+inline constexpr std::int64_t kRowGroup = 16;
 constexpr std::int64_t padded(std::int64_t n) { return (n + kRowPadding - 1) / kRowPadding * kRowPadding; }
 
 /// The vectors of a tensor along one dimension, numbered in row-major order of the other dimensions, whatever
@@ -44,6 +46,37 @@ class Rows {
     load_(row, data_ + offset(r), stride_, length_);
     std::fill(row + length_, row + padded(length_), padding);
   }
+  /// How many of the rows r .. end - 1 are best read together: neighbours whose elements lie side by side.
+  std::int64_t group(std::int64_t r, std::int64_t end) const {
+    if (stride_ == 1 || count_ == 0 || sizes_.empty() || strides_.back() != 1) return 1;
+    return std::min({kRowGroup, sizes_.back() - r % sizes_.back(), end - r});
+  }
+  /// `count` rows of one group, `step` elements apart in scratch memory.
+  void load(std::int64_t r, std::int64_t count, T* rows, std::int64_t step, T padding) const {
+    if (count == 1) return load(r, rows, padding);
+    const std::byte* from = data_ + offset(r);
+    for (std::int64_t i = 0; i < length_; ++i, from += stride_ * element_size_) {
+      T side_by_side[kRowGroup];
+      load_(side_by_side, from, 1, count);
+      for (std::int64_t j = 0; j < count; ++j) rows[j * step + i] = side_by_side[j];
+    }
+    for (std::int64_t j = 0; j < count; ++j) {
+      std::fill(rows + j * step + length_, rows + j * step + padded(length_), padding);
+    }
+  }
+  void store(std::int64_t r, std::int64_t count, const T* rows, std::int64_t step) const {
+    if (count > 1 && group(r, r + count) == count) {
+      std::byte* to = data_ + offset(r);
+      for (std::int64_t i = 0; i < length_; ++i, to += stride_ * element_size_) {
+        T side_by_side[kRowGroup];
+        for (std::int64_t j = 0; j < count; ++j) side_by_side[j] = rows[j * step + i];
+        store_(to, 1, side_by_side, count);
+      }
+      return;
+    }
+    for (std::int64_t j = 0; j < count; ++j) store(r + j, rows + j * step);
+  }
+
   T at(std::int64_t r, std::int64_t i) const {
     T value;
     load_(&value, data_ + offset(r) + i * stride_ * element_size_, 1, 1);
@@ -90,6 +123,10 @@ std::vector<T> elements(const Tensor& x) {
   for (std::int64_t r = 0; r < rows.count(); ++r) rows.load(r, values.data() + r * rows.length(), T(0));
   return values;
 }
+
+/// Distance of the rows of a group in scratch memory; not a power of two, so that they do not share cache
+/// sets.
+constexpr std::int64_t group_step(std::int64_t length) { return padded(length) + kRowPadding; }
 
 /// How many rows of `length` elements make a piece of work for one thread.
 constexpr std::int64_t row_grain(std::int64_t length) {

@@ -33,14 +33,15 @@ const SoftmaxRows<T>& row_functions() {
 template <class T>
 void forward_in(const Tensor& out, const Tensor& x, std::int64_t dim, void (*function)(T*, std::int64_t)) {
   const Rows<T> from(x, dim), to(out, dim);
-  const std::int64_t n = padded(from.length());
+  const std::int64_t n = padded(from.length()), step = group_step(n), group = from.group(0, kRowGroup);
   if (from.length() == 0) return;
   parallel_for(from.count(), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> row(static_cast<std::size_t>(n));
-    for (std::int64_t r = begin; r < end; ++r) {
-      from.load(r, row.data(), -std::numeric_limits<T>::infinity());
-      function(row.data(), n);
-      to.store(r, row.data());
+    std::vector<T> rows(static_cast<std::size_t>(group * step));
+    for (std::int64_t r = begin, count; r < end; r += count) {
+      count = from.group(r, end);
+      from.load(r, count, rows.data(), step, -std::numeric_limits<T>::infinity());
+      for (std::int64_t j = 0; j < count; ++j) function(rows.data() + j * step, n);
+      to.store(r, count, rows.data(), step);
     }
   });
 }
@@ -49,15 +50,16 @@ template <class T>
 void backward_in(const Tensor& out, const Tensor& grad, const Tensor& result, std::int64_t dim,
                  void (*function)(T*, const T*, std::int64_t)) {
   const Rows<T> gradients(grad, dim), results(result, dim), to(out, dim);
-  const std::int64_t n = padded(results.length());
+  const std::int64_t n = padded(results.length()), step = group_step(n), group = results.group(0, kRowGroup);
   if (results.length() == 0) return;
   parallel_for(results.count(), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> g(static_cast<std::size_t>(n)), y(static_cast<std::size_t>(n));
-    for (std::int64_t r = begin; r < end; ++r) {
-      gradients.load(r, g.data(), T(0));
-      results.load(r, y.data(), T(0));
-      function(g.data(), y.data(), n);
-      to.store(r, g.data());
+    std::vector<T> g(static_cast<std::size_t>(group * step)), y(g.size());
+    for (std::int64_t r = begin, count; r < end; r += count) {
+      count = std::min(results.group(r, end), gradients.group(r, end));
+      gradients.load(r, count, g.data(), step, T(0));
+      results.load(r, count, y.data(), step, T(0));
+      for (std::int64_t j = 0; j < count; ++j) function(g.data() + j * step, y.data() + j * step, n);
+      to.store(r, count, g.data(), step);
     }
   });
 }
