@@ -1,0 +1,242 @@
+#include "halftone/kernels/pool.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "halftone/engine/threads.h"
+#include "halftone/kernels/cpu/convert.h"
+#include "halftone/kernels/kernels.h"
+
+namespace halftone::cpu {
+namespace {
+
+using i64 = std::int64_t;
+
+/// Reads the planes of a contiguous tensor as Real: in place where it already is.
+template <class Real>
+class PlaneReader {
+ public:
+  PlaneReader(const Tensor& t, i64 size)
+      : data_(static_cast<const std::byte*>(t.data_ptr())),
+        bytes_(size * static_cast<i64>(t.element_size())),
+        size_(size),
+        load_(t.scalar_type() == dtype_of<Real> ? nullptr : loader<Real>(t.scalar_type())),
+        buffer_(load_ == nullptr ? 0 : static_cast<std::size_t>(size)) {}
+
+  const Real* plane(i64 i) {
+    const std::byte* src = data_ + i * bytes_;
+    if (load_ == nullptr) return reinterpret_cast<const Real*>(src);
+    load_(buffer_.data(), src, 1, size_);
+    return buffer_.data();
+  }
+
+ private:
+  const std::byte* data_;
+  i64 bytes_, size_;
+  Loader<Real> load_;
+  std::vector<Real> buffer_;
+};
+
+/// Writes planes that were computed in `plane()`.
+template <class Real>
+class PlaneWriter {
+ public:
+  PlaneWriter(const Tensor& t, i64 size)
+      : data_(static_cast<std::byte*>(t.data_ptr())),
+        bytes_(size * static_cast<i64>(t.element_size())),
+        size_(size),
+        store_(storer<Real>(t.scalar_type())),
+        buffer_(static_cast<std::size_t>(size)) {}
+
+  Real* plane() { return buffer_.data(); }
+  Real* zeroed() {
+    std::fill(buffer_.begin(), buffer_.end(), Real(0));
+    return buffer_.data();
+  }
+  void write(i64 i) { store_(data_ + i * bytes_, 1, buffer_.data(), size_); }
+
+ private:
+  std::byte* data_;
+  i64 bytes_, size_;
+  Storer<Real> store_;
+  std::vector<Real> buffer_;
+};
+
+/// Calls `f(Real{})` with double if either tensor is float64, else with float.
+template <class F>
+void in_accumulate_type(const Tensor& a, const Tensor& b, F f) {
+  if (a.scalar_type() == kDouble || b.scalar_type() == kDouble)
+    f(double{});
+  else
+    f(float{});
+}
+
+/// Planes that make a piece of work for one thread.
+i64 plane_grain(i64 plane_size) { return std::max<i64>(1, 16384 / std::max<i64>(plane_size, 1)); }
+
+/// What a window covers in one dimension: begin .. end in steps.
+struct Span {
+  i64 begin, end;
+  i64 size;  // what it counts in a divisor
+};
+
+std::vector<Span> max_spans(i64 count, i64 stride, i64 pad, i64 k, i64 dil, i64 size) {
+  std::vector<Span> spans;
+  for (i64 i = 0; i < count; ++i) {
+    i64 begin = i * stride - pad;
+    const i64 end = std::min(begin + (k - 1) * dil + 1, size);
+    if (begin < 0) begin += (-begin + dil - 1) / dil * dil;
+    spans.push_back({begin, end, 0});
+  }
+  return spans;
+}
+
+std::vector<Span> avg_spans(i64 count, i64 stride, i64 pad, i64 k, i64 size, bool include_pad) {
+  std::vector<Span> spans;
+  for (i64 i = 0; i < count; ++i) {
+    const i64 begin = i * stride - pad, end = std::min(begin + k, size + pad);
+    const i64 first = std::max<i64>(begin, 0), last = std::max(std::min(end, size), first);
+    spans.push_back({first, last, include_pad ? end - begin : last - first});
+  }
+  return spans;
+}
+
+std::vector<Span> adaptive_spans(i64 in, i64 out) {
+  std::vector<Span> spans;
+  for (i64 i = 0; i < out; ++i) {
+    const i64 begin = i / out * in + i % out * in / out, end = ((i + 1) * in + out - 1) / out;
+    spans.push_back({begin, end, end - begin});
+  }
+  return spans;
+}
+
+void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& s) {
+  const i64 oh = s.oh(), ow = s.ow();
+  const std::vector<Span> rows = max_spans(oh, s.stride_h, s.pad_h, s.kh, s.dil_h, s.h);
+  const std::vector<Span> cols = max_spans(ow, s.stride_w, s.pad_w, s.kw, s.dil_w, s.w);
+  in_accumulate_type(out, x, [&]<class Real>(Real) {
+    parallel_for(s.planes, plane_grain(s.h * s.w), [&](i64 first, i64 last) {
+      PlaneReader<Real> in(x, s.h * s.w);
+      PlaneWriter<Real> result(out, oh * ow);
+      for (i64 plane = first; plane < last; ++plane) {
+        const Real* src = in.plane(plane);
+        Real* dst = result.plane();
+        i64* index = indices.data_ptr<i64>() + plane * oh * ow;
+        for (const Span& row : rows) {
+          for (const Span& col : cols) {
+            Real best = -std::numeric_limits<Real>::infinity();
+            i64 at = row.begin < row.end && col.begin < col.end ? row.begin * s.w + col.begin : -1;
+            for (i64 y = row.begin; y < row.end; y += s.dil_h) {
+              for (i64 i = y * s.w + col.begin; i < y * s.w + col.end; i += s.dil_w) {
+                if (src[i] > best || src[i] != src[i]) best = src[i], at = i;
+              }
+            }
+            *dst++ = best;
+            *index++ = at;
+          }
+        }
+        result.write(plane);
+      }
+    });
+  });
+}
+
+void max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const PoolShape& s) {
+  const i64 windows = s.oh() * s.ow();
+  in_accumulate_type(gx, gy, [&]<class Real>(Real) {
+    parallel_for(s.planes, plane_grain(s.h * s.w), [&](i64 first, i64 last) {
+      PlaneReader<Real> gradient(gy, windows);
+      PlaneWriter<Real> result(gx, s.h * s.w);
+      for (i64 plane = first; plane < last; ++plane) {
+        const Real* g = gradient.plane(plane);
+        Real* dst = result.zeroed();
+        const i64* index = indices.data_ptr<i64>() + plane * windows;
+        for (i64 i = 0; i < windows; ++i)
+          if (index[i] >= 0) dst[index[i]] += g[i];
+        result.write(plane);
+      }
+    });
+  });
+}
+
+/// Means over all pairs of row and column spans.
+void mean_forward(const Tensor& out, const Tensor& x, i64 planes, i64 h, i64 w, const std::vector<Span>& rows,
+                  const std::vector<Span>& cols, i64 divisor) {
+  in_accumulate_type(out, x, [&]<class Real>(Real) {
+    parallel_for(planes, plane_grain(h * w), [&](i64 first, i64 last) {
+      PlaneReader<Real> in(x, h * w);
+      PlaneWriter<Real> result(out, static_cast<i64>(rows.size() * cols.size()));
+      for (i64 plane = first; plane < last; ++plane) {
+        const Real* src = in.plane(plane);
+        Real* dst = result.plane();
+        for (const Span& row : rows) {
+          for (const Span& col : cols) {
+            Real sum = 0;
+            for (i64 y = row.begin; y < row.end; ++y)
+              for (i64 i = y * w + col.begin; i < y * w + col.end; ++i) sum += src[i];
+            const bool empty = row.begin == row.end || col.begin == col.end;
+            *dst++ = empty ? Real(0) : sum / static_cast<Real>(divisor != 0 ? divisor : row.size * col.size);
+          }
+        }
+        result.write(plane);
+      }
+    });
+  });
+}
+
+void mean_backward(const Tensor& gx, const Tensor& gy, i64 planes, i64 h, i64 w,
+                   const std::vector<Span>& rows, const std::vector<Span>& cols, i64 divisor) {
+  in_accumulate_type(gx, gy, [&]<class Real>(Real) {
+    parallel_for(planes, plane_grain(h * w), [&](i64 first, i64 last) {
+      PlaneReader<Real> gradient(gy, static_cast<i64>(rows.size() * cols.size()));
+      PlaneWriter<Real> result(gx, h * w);
+      for (i64 plane = first; plane < last; ++plane) {
+        const Real* g = gradient.plane(plane);
+        Real* dst = result.zeroed();
+        for (const Span& row : rows) {
+          for (const Span& col : cols) {
+            const Real share = *g++ / static_cast<Real>(divisor != 0 ? divisor : row.size * col.size);
+            for (i64 y = row.begin; y < row.end; ++y)
+              for (i64 i = y * w + col.begin; i < y * w + col.end; ++i) dst[i] += share;
+          }
+        }
+        result.write(plane);
+      }
+    });
+  });
+}
+
+void avg_forward(const Tensor& out, const Tensor& x, const PoolShape& s) {
+  mean_forward(out, x, s.planes, s.h, s.w,
+               avg_spans(s.oh(), s.stride_h, s.pad_h, s.kh, s.h, s.count_include_pad),
+               avg_spans(s.ow(), s.stride_w, s.pad_w, s.kw, s.w, s.count_include_pad), s.divisor);
+}
+
+void avg_backward(const Tensor& gx, const Tensor& gy, const PoolShape& s) {
+  mean_backward(gx, gy, s.planes, s.h, s.w,
+                avg_spans(s.oh(), s.stride_h, s.pad_h, s.kh, s.h, s.count_include_pad),
+                avg_spans(s.ow(), s.stride_w, s.pad_w, s.kw, s.w, s.count_include_pad), s.divisor);
+}
+
+void adaptive_avg_forward(const Tensor& out, const Tensor& x, const AdaptivePoolShape& s) {
+  mean_forward(out, x, s.planes, s.h, s.w, adaptive_spans(s.h, s.oh), adaptive_spans(s.w, s.ow), 0);
+}
+
+void adaptive_avg_backward(const Tensor& gx, const Tensor& gy, const AdaptivePoolShape& s) {
+  mean_backward(gx, gy, s.planes, s.h, s.w, adaptive_spans(s.h, s.oh), adaptive_spans(s.w, s.ow), 0);
+}
+
+}  // namespace
+}  // namespace halftone::cpu
+
+namespace halftone {
+template <>
+const PoolKernels& cpu_kernels<PoolKernels>() {
+  static const PoolKernels kernels{cpu::max_forward,  cpu::max_backward,         cpu::avg_forward,
+                                   cpu::avg_backward, cpu::adaptive_avg_forward, cpu::adaptive_avg_backward};
+  return kernels;
+}
+}  // namespace halftone
