@@ -118,8 +118,9 @@ class Rows {
 /// Every element of `x` in row-major order, padded with zeros.
 template <class T>
 std::vector<T> elements(const Tensor& x) {
-  const Rows<T> rows(x, x.dim() - 1);
   std::vector<T> values(static_cast<std::size_t>(padded(x.numel())) + kRowPadding);
+  if (x.numel() == 0) return values;
+  const Rows<T> rows(x, x.dim() - 1);
   for (std::int64_t r = 0; r < rows.count(); ++r) rows.load(r, values.data() + r * rows.length(), T(0));
   return values;
 }
