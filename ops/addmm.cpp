@@ -15,6 +15,7 @@ struct AddedProduct : Operator {
 
   static Meta added(const char* op, const Tensor& self, const Tensor& a, const Meta& product,
                     const Scalar& beta, const Scalar& alpha) {
+    check_defined(op, "self", self);
     check_product_operands(op, {&self, &a});
     if (!(broadcast_shapes(op, self.sizes(), product.sizes) == product.sizes)) {
       fail(op, "self ", self, " does not broadcast to the product's shape ", product.sizes);

@@ -1,5 +1,7 @@
 #include "halftone/ops/class_loss.h"
 
+#include "halftone/ops/check_defined.h"
+
 namespace halftone::ops {
 namespace {
 
@@ -24,6 +26,8 @@ Meta class_loss_meta(const Tensor& x, const Tensor& target, const Tensor& weight
                      const ClassLossOptions& options) {
   const char* const op = options.op;
   check_reduction(options);
+  check_defined(op, "self", x);
+  check_defined(op, "target", target);
   if (x.dim() == 0 || !x.is_floating_point()) {
     fail(op, "expected floating scores (N, C, ...) or (C), got ", x);
   }

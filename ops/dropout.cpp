@@ -2,6 +2,7 @@
 
 #include "halftone/kernels/dropout.h"
 
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/operator.h"
 
 namespace halftone {
@@ -74,6 +75,7 @@ Tensor philox_dropout(const Tensor& input, double p, std::int64_t seed, std::int
 }
 
 Tensor dropout(const Tensor& input, double p, bool train) {
+  ops::check_defined(ops::Dropout::schema.name, "input", input);
   if (!ops::drops(ops::Dropout::schema.name, p, train)) return input;
   const PhiloxState at = ops::draw(input);
   return philox_dropout(input, p, static_cast<std::int64_t>(at.seed), static_cast<std::int64_t>(at.offset));

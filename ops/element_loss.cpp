@@ -1,6 +1,7 @@
 #include "halftone/ops/element_loss.h"
 
 #include "halftone/kernels/reduce.h"
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/promotion.h"
 #include "halftone/ops/wide.h"
 
@@ -157,6 +158,8 @@ const ElementLoss& element_loss(std::string_view name, bool has_pos_weight) {
 
 Meta loss_meta(const LossCall& call) {
   const Tensor &x = call.x, &target = call.target;
+  check_defined(call.op, "self", x);
+  check_defined(call.op, "target", target);
   if (!x.is_floating_point()) fail(call.op, "expected floating predictions, got ", x);
   if (!call.loss.broadcasts && !(x.sizes() == target.sizes())) {
     fail(call.op, "expected a target shaped like the predictions ", x, ", got ", target);

@@ -2,6 +2,7 @@
 
 #include "halftone/kernels/embedding.h"
 
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/operator.h"
 
 namespace halftone {
@@ -9,6 +10,7 @@ namespace ops {
 namespace {
 
 void check_indices(const char* op, const Tensor& indices, const Tensor& other) {
+  check_defined(op, "indices", indices);
   if (indices.is_floating_point() || indices.scalar_type() == kBool) {
     fail(op, "expected integer indices, got ", indices);
   }
@@ -82,6 +84,7 @@ struct Embedding : Operator {
   static constexpr Keep saves = keep_input(1);
 
   static Meta infer(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx, bool) {
+    check_defined(schema.name, "weight", weight);
     if (weight.dim() != 2) fail(schema.name, "expected a table (rows, features), got ", weight);
     check_indices(schema.name, indices, weight);
     check_padding(schema.name, padding_idx, weight.size(0));

@@ -1,5 +1,6 @@
 // The fully connected layer: one product with the bias added before the only rounding.
 
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/product.h"
 
@@ -14,6 +15,8 @@ struct Linear : Operator {
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
 
   static Meta infer(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    check_defined(schema.name, "input", input);
+    check_defined(schema.name, "weight", weight);
     if (input.dim() == 0) fail(schema.name, "expected an input (..., in), got ", input);
     if (weight.dim() != 2) fail(schema.name, "expected a weight (out, in), got ", weight);
     if (input.size(-1) != weight.size(1)) {

@@ -214,6 +214,8 @@ struct Matmul : Operator {
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
 
   static Meta infer(const Tensor& a, const Tensor& b) {
+    check_defined(schema.name, "self", a);
+    check_defined(schema.name, "other", b);
     if (a.dim() == 0 || b.dim() == 0) {
       fail(schema.name, "expected operands with one dimension or more, got ", a, " and ", b);
     }

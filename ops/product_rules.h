@@ -2,12 +2,14 @@
 
 // What the declarations of matrix products have in common.
 
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/product.h"
 
 namespace halftone::ops {
 
 inline void check_rank(const char* op, const char* name, const Tensor& x, std::int64_t rank) {
+  check_defined(op, name, x);
   if (x.dim() != rank)
     fail(op, "expected ", name, " with ", rank, " dimension", rank == 1 ? "" : "s", ", got ", x);
 }

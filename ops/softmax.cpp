@@ -2,6 +2,7 @@
 
 #include "halftone/kernels/softmax.h"
 
+#include "halftone/ops/check_defined.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/wide.h"
 
@@ -10,6 +11,7 @@ namespace ops {
 namespace {
 
 Meta softmax_meta(const char* op, const Tensor& x, std::int64_t dim, OptionalDtype dtype) {
+  check_defined(op, "self", x);
   wrap_dim(op, dim, x.dim());
   if (!is_floating_point(dtype.value_or(x.scalar_type()))) {
     fail(op, "expected a floating tensor or a floating dtype argument, got ", x);

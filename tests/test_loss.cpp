@@ -163,6 +163,8 @@ TEST_CASE("wrong targets are refused with their value", "[loss]") {
   CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0, 1}), ones({2})), Contains("3 classes"));
   CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0, 1}), {}, Reduction::Mean, -100, 1.5),
                     Contains("label_smoothing"));
+  CHECK_THROWS_WITH(cross_entropy_loss(x, Tensor(), {}),
+                    Contains("cross_entropy_loss") && Contains("target"));
   CHECK_THROWS_WITH(nll_loss(x, zeros({2, 3}), {}), Contains("integer"));
 }
 
