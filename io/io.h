@@ -1,0 +1,9 @@
+#pragma once
+
+// Saving and loading, in one include.
+
+#include "halftone/io/checkpoint.h"
+#include "halftone/io/npy.h"
+#include "halftone/io/safetensors.h"
+#include "halftone/io/serialize.h"
+#include "halftone/io/state_file.h"

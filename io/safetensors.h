@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "halftone/engine/tensor.h"
+#include "halftone/nn/ordered_dict.h"
+
+namespace halftone::io {
+
+using NamedTensors = OrderedDict<std::string, Tensor>;
+
+/// What a safetensors file holds (github.com/huggingface/safetensors).
+struct SafeTensors {
+  NamedTensors tensors{"tensor"};
+  std::map<std::string, std::string> metadata;
+};
+
+/// Writes the file atomically: complete or not at all, an existing one stays until the new one is safe.
+/// Tensors of any dtype, device and strides. Throws Error on undefined tensors and when the file cannot be
+/// written.
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
+
+/// Reads a file, as new CPU tensors in the order of the data. Throws Error when it is truncated, has gaps or
+/// overlaps, repeats a name, or does not agree with itself in any other way.
+SafeTensors load_safetensors(const std::string& path);
+
+}  // namespace halftone::io

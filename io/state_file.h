@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "halftone/engine/state_dict.h"
+
+namespace halftone::io {
+
+/// Writes a state dictionary as safetensors: tensors as they are, everything else as metadata ("int:3",
+/// "number:0.1", exactly). Atomic. Throws Error on undefined tensors and when the file cannot be written.
+void save_state(const std::string& path, const StateDict& state);
+
+/// Reads what save_state wrote. Throws Error on a damaged file.
+StateDict load_state(const std::string& path);
+
+}  // namespace halftone::io
