@@ -19,7 +19,13 @@ void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving)
   const GradientStamp* held = gradient_stamp(meta);
   if (!held && !arriving) return;
   if (held && arriving && held->scaler == arriving->scaler) {
-    if (held->scale != arriving->scale) meta.grad = meta.grad * (arriving->scale / held->scale);
+    const double ratio = arriving->scale / held->scale;
+    if (ratio == 1) return;
+    if (GradMode::is_enabled()) {
+      meta.grad = meta.grad * ratio;
+    } else {
+      meta.grad.mul_(ratio);
+    }
     return;
   }
   if (is_all_zero(meta.grad)) return;  // zero in any units

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "halftone/optim/optimizer.h"
+
+namespace halftone::optim {
+
+/// Settings of Adagrad: decay of the learning rate over steps, and where the sum of squares starts.
+class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
+ public:
+  AdagradOptions(double lr = 1e-2) : lr_(lr) {}
+  std::vector<OptionField> fields() override;
+  void check() const override;
+
+  HALFTONE_ARG(double, lr);
+  HALFTONE_ARG(double, lr_decay) = 0;
+  HALFTONE_ARG(double, weight_decay) = 0;
+  HALFTONE_ARG(double, initial_accumulator_value) = 0;
+  HALFTONE_ARG(double, eps) = 1e-10;
+};
+
+/// Adagrad (Duchi, Hazan and Singer 2011), as PyTorch's.
+class Adagrad final : public Optimizer {
+ public:
+  explicit Adagrad(ParameterList parameters, AdagradOptions defaults = {});
+
+ private:
+  std::array<const char*, ParameterState::kMoments> moment_names() const override { return {"sum"}; }
+  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+};
+
+}  // namespace halftone::optim

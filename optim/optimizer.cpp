@@ -1,0 +1,173 @@
+// Parameter groups, gradients and backward. The step is in optimizer_step.cpp, saving in optimizer_state.cpp.
+
+#include "halftone/optim/optimizer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "halftone/autograd/autograd.h"
+
+namespace halftone::optim {
+namespace {
+
+amp::LossScaling::OptimizerId next_id() {
+  static std::atomic<amp::LossScaling::OptimizerId> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const char* name, ParameterList parameters, std::unique_ptr<OptimizerOptions> defaults)
+    : name_(name), id_(next_id()), defaults_(std::move(defaults)) {
+  defaults_->check();
+  for (const OptimizerParamGroup& group : parameters.groups()) add_param_group(group);
+}
+
+void Optimizer::check_leaf(const Tensor& parameter) const {
+  if (!parameter.defined()) fail(name_, "a parameter is undefined");
+  if (!parameter.is_leaf()) {
+    fail(name_, "can only optimize leaves, and ", parameter, " is the result of an operator; pass the tensor it was "
+         "made from, or detach() it");
+  }
+  if (!parameter.is_floating_point()) fail(name_, "can only optimize floating tensors, got ", parameter);
+}
+
+void Optimizer::add_param_group(const OptimizerParamGroup& added) {
+  OptimizerParamGroup group = added;
+  if (!group.has_options()) group.set_options(defaults_->clone());
+  group.options().check();
+  std::unordered_set<const TensorImpl*> known;
+  for (const OptimizerParamGroup& other : groups_) {
+    for (const Tensor& parameter : other.params()) known.insert(parameter.unsafe_impl());
+  }
+  for (const Tensor& parameter : group.params()) {
+    check_leaf(parameter);
+    if (!known.insert(parameter.unsafe_impl()).second) {
+      fail(name_, "the parameter ", parameter, " is here twice; it would be updated twice per step");
+    }
+  }
+  groups_.push_back(std::move(group));
+  prepare();
+}
+
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  for (const OptimizerParamGroup& group : groups_) all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
+}
+
+void Optimizer::sync_slots() const {
+  std::size_t i = 0;
+  bool same = true;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (const Tensor& parameter : groups_[g].params()) {
+      same = same && i < slots_.size() && slots_[i].group == g && slots_[i].state.parameter().is_same(parameter);
+      ++i;
+    }
+  }
+  if (same && i == slots_.size()) return;
+
+  std::unordered_map<const TensorImpl*, Slot*> old;
+  for (Slot& slot : slots_) old[slot.state.parameter().unsafe_impl()] = &slot;
+  std::vector<Slot> fresh;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (std::size_t k = 0; k < groups_[g].params().size(); ++k) {
+      const Tensor& parameter = groups_[g].params()[k];
+      check_leaf(parameter);
+      const auto found = old.find(parameter.unsafe_impl());
+      if (found == old.end()) {
+        fresh.push_back({ParameterState(parameter, groups_[g].name(k)), g});
+      } else {
+        fresh.push_back({std::move(found->second->state), g});
+      }
+    }
+  }
+  slots_.swap(fresh);
+}
+
+void Optimizer::prepare() {
+  sync_slots();
+  for (Slot& slot : slots_) slot.state.prepare(groups_[slot.group].options());
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  for (const OptimizerParamGroup& group : groups_) {
+    for (const Tensor& parameter : group.params()) autograd::clear_gradient(parameter, set_to_none);
+  }
+  skipped_gradient_.reset();
+  same_skips_ = 0;
+  end_window();
+}
+
+/// What was asked of this window of gradients is over.
+void Optimizer::end_window() {
+  clip_.reset();
+  scan_.reset();
+  micro_batches_ = dropped_micro_batches_ = 0;
+}
+
+void Optimizer::use_loss_scaling(amp::LossScaling scaling) { scaling_ = std::move(scaling); }
+
+void Optimizer::agree(std::function<bool(bool)> decide) {
+  if (!scaling_) fail("agree", "there is no loss scaling to agree about; call use_loss_scaling() first");
+  scaling_->agree(std::move(decide));
+}
+
+void Optimizer::use_half_shadow(ScalarType dtype) {
+  defaults_->set_half_shadow(dtype);
+  for (OptimizerParamGroup& group : groups_) group.options().set_half_shadow(dtype);
+  prepare();
+}
+
+void Optimizer::backward(const Tensor& loss, std::optional<bool> retain_graph, bool create_graph) {
+  if (!scaling_) return loss.backward({}, retain_graph, create_graph);
+  const bool staged = scaling_->is_enabled() && scaling_->options().accumulation() == amp::kDropMicroBatch;
+  if (staged) return backward_staged(loss, retain_graph, create_graph);
+  scaling_->scale(loss).backward({}, retain_graph, create_graph);
+}
+
+/// The gradients that are there step aside; they are joined by the new ones if those are finite.
+void Optimizer::backward_staged(const Tensor& loss, std::optional<bool> retain_graph, bool create_graph) {
+  prepare();
+  const Tensor scaled = scaling_->scale(loss);
+  using Held = std::pair<Tensor, std::optional<autograd::GradientStamp>>;
+  std::vector<Held> held;
+  for (const Slot& slot : slots_) {
+    autograd::TensorMeta& leaf = slot.state.meta();
+    held.emplace_back(std::exchange(leaf.grad, Tensor()), leaf.stamp);
+  }
+  const auto put_back = [&] {
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      slots_[i].state.meta().grad = held[i].first;
+      slots_[i].state.meta().stamp = held[i].second;
+    }
+  };
+  try {
+    scaled.backward({}, retain_graph, create_graph);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  ++micro_batches_;
+  NoGradGuard no_grad;
+  if (scan(std::vector<double>(slots_.size(), 1.0), 2).any_nonfinite) {
+    ++dropped_micro_batches_;
+    scaling_->note_overflow();
+    put_back();
+    return;
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    Tensor& gradient = slots_[i].state.meta().grad;
+    if (!held[i].first.defined()) continue;
+    if (!gradient.defined()) {
+      gradient = held[i].first;
+      slots_[i].state.meta().stamp = held[i].second;
+    } else {
+      gradient.add_(held[i].first);
+    }
+  }
+}
+
+}  // namespace halftone::optim

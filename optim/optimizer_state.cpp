@@ -1,0 +1,86 @@
+// What an optimizer saves, and how it takes it back.
+
+#include "halftone/optim/optimizer.h"
+
+namespace halftone::optim {
+namespace {
+
+std::string group_prefix(std::size_t group) { return concat("param_groups.", group); }
+std::string slot_prefix(std::size_t slot) { return concat("state.", slot); }
+
+}  // namespace
+
+StateDict Optimizer::state_dict() const {
+  sync_slots();
+  StateDict state;
+  state.set("optimizer", std::string(name_));
+  state.set("applied_steps", applied_steps_);
+  state.set("attempted_steps", attempted_steps_);
+  state.set("groups", static_cast<std::int64_t>(groups_.size()));
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    StateDict group = groups_[g].options().clone()->state_dict();
+    group.set("parameters", static_cast<std::int64_t>(groups_[g].params().size()));
+    state.add(group_prefix(g), group);
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    StateDict slot;
+    slots_[i].state.save(slot, moment_names());
+    state.add(slot_prefix(i), slot);
+  }
+  const PhiloxState rounding = rounding_.state();
+  state.set("rounding_seed", static_cast<std::int64_t>(rounding.seed));
+  state.set("rounding_offset", static_cast<std::int64_t>(rounding.offset));
+  state.set("meter_changed", meter_.changed);
+  state.set("meter_lost", meter_.lost);
+  if (scaling_ && scaling_->is_enabled()) state.add("loss_scaling", scaling_->state_dict());
+  return state;
+}
+
+void Optimizer::load_state_dict(const StateDict& state) {
+  // Everything is read and checked before anything changes.
+  sync_slots();
+  if (const std::string saved = state.text("optimizer"); saved != name_) {
+    fail("load_state_dict", "the state is one of ", saved, ", this optimizer is ", name_);
+  }
+  if (state.integer("groups") != static_cast<std::int64_t>(groups_.size())) {
+    fail("load_state_dict", "the state has ", state.integer("groups"), " parameter groups, this optimizer has ",
+         groups_.size());
+  }
+  std::vector<std::unique_ptr<OptimizerOptions>> options;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const StateDict group = state.under(group_prefix(g));
+    const auto count = static_cast<std::int64_t>(groups_[g].params().size());
+    if (group.integer("parameters") != count) {
+      fail("load_state_dict", "group ", g, " has ", group.integer("parameters"), " parameters in the state, ", count,
+           " here");
+    }
+    options.push_back(groups_[g].options().clone());
+    options.back()->load_state_dict(group);
+  }
+  std::vector<StateDict> slots;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots.push_back(state.under(slot_prefix(i)));
+    slots_[i].state.check(slots[i], moment_names());
+  }
+  const std::int64_t applied = state.integer("applied_steps"), attempted = state.integer("attempted_steps");
+  const PhiloxState rounding{static_cast<std::uint64_t>(state.integer("rounding_seed")),
+                             static_cast<std::uint64_t>(state.integer("rounding_offset"))};
+  const UpdateMeter meter{state.integer("meter_changed"), state.integer("meter_lost")};
+  const StateDict scaling = state.under("loss_scaling");
+  const bool has_scaling = scaling_ && scaling_->is_enabled();
+  if (!scaling.empty() && !has_scaling) {
+    fail("load_state_dict", "the state was saved with loss scaling; call use_loss_scaling() before loading it");
+  }
+  if (!scaling.empty()) scaling_->load_state_dict(scaling);
+
+  applied_steps_ = applied;
+  attempted_steps_ = attempted;
+  rounding_.set_state(rounding);
+  meter_ = meter;
+  for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].set_options(std::move(options[g]));
+  prepare();
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].state.load(slots[i], moment_names());
+  end_window();
+}
+
+}  // namespace halftone::optim

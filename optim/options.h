@@ -1,0 +1,154 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "halftone/engine/arg.h"
+#include "halftone/engine/state_dict.h"
+
+namespace halftone::optim {
+
+/// One setting of an optimizer by name: what state dictionaries and schedulers reach it through.
+struct OptionField {
+  const char* name;
+  std::variant<double*, bool*, std::optional<ScalarType>*> value;
+};
+
+/// Settings of one parameter group. Every optimizer has its own class of them; what all share is here:
+///
+/// - master_weights (on): fp16 and bf16 parameters are kept in fp32 by the optimizer, and rounded once per step.
+/// - stochastic_rounding (off): instead of masters, round the updated weight at random, without bias.
+/// - half_shadow (none): keep a copy of fp32 parameters in this dtype, written by the step, that autocast uses as it is.
+class OptimizerOptions {
+ public:
+  virtual ~OptimizerOptions() = default;
+  virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
+  virtual double get_lr() const = 0;
+  virtual void set_lr(double lr) = 0;
+  /// Every setting, in a fixed order.
+  virtual std::vector<OptionField> fields() = 0;
+  /// Throws Error naming the field that makes no sense.
+  virtual void check() const = 0;
+
+  bool master_weights() const { return master_weights_; }
+  bool stochastic_rounding() const { return stochastic_rounding_; }
+  std::optional<ScalarType> half_shadow() const { return half_shadow_; }
+  void set_half_shadow(std::optional<ScalarType> dtype);
+
+  /// The number setting of that name, or null: "momentum", "beta1", ...
+  double* find_number(const std::string& name);
+  StateDict state_dict();
+  void load_state_dict(const StateDict& state);
+
+ protected:
+  void add_common_fields(std::vector<OptionField>& fields) {
+    fields.push_back({"master_weights", &master_weights_});
+    fields.push_back({"stochastic_rounding", &stochastic_rounding_});
+    fields.push_back({"half_shadow", &half_shadow_});
+  }
+
+  bool master_weights_ = true;
+  bool stochastic_rounding_ = false;
+  std::optional<ScalarType> half_shadow_;
+};
+
+/// What every concrete options class derives from (libtorch's name): cloning, and fluent setters of the shared settings.
+template <class Derived>
+class OptimizerCloneableOptions : public OptimizerOptions {
+ public:
+  using OptimizerOptions::half_shadow;
+  using OptimizerOptions::master_weights;
+  using OptimizerOptions::stochastic_rounding;
+
+  std::unique_ptr<OptimizerOptions> clone() const override { return std::make_unique<Derived>(self()); }
+  double get_lr() const override { return self().lr(); }
+  void set_lr(double lr) override { self().lr(lr); }
+
+  Derived& master_weights(bool on) {
+    master_weights_ = on;
+    return self();
+  }
+  Derived& stochastic_rounding(bool on) {
+    stochastic_rounding_ = on;
+    return self();
+  }
+  Derived& half_shadow(std::optional<ScalarType> dtype) {
+    set_half_shadow(dtype);
+    return self();
+  }
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
+};
+
+/// Throws Error unless `value` is a number >= 0 ("SGD: lr: expected ...").
+void check_not_negative(const char* optimizer, const char* field, double value);
+/// Throws Error unless 0 <= value < 1.
+void check_fraction(const char* optimizer, const char* field, double value);
+
+/// Parameters that share settings. Without options it takes the optimizer's defaults.
+class OptimizerParamGroup {
+ public:
+  OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
+      : params_(std::move(params)), options_(std::move(options)) {}
+  /// With the parameters' names.
+  OptimizerParamGroup(const std::vector<std::pair<std::string, Tensor>>& named,
+                      std::unique_ptr<OptimizerOptions> options = nullptr);
+  OptimizerParamGroup(const OptimizerParamGroup& other)
+      : params_(other.params_),
+        names_(other.names_),
+        options_(other.has_options() ? other.options_->clone() : nullptr),
+        initial_lr_(other.initial_lr_) {}
+  OptimizerParamGroup(OptimizerParamGroup&&) = default;
+  OptimizerParamGroup& operator=(OptimizerParamGroup other) {
+    params_.swap(other.params_);
+    names_.swap(other.names_);
+    options_.swap(other.options_);
+    initial_lr_.swap(other.initial_lr_);
+    return *this;
+  }
+
+  bool has_options() const { return static_cast<bool>(options_); }
+  OptimizerOptions& options() { return *options_; }
+  const OptimizerOptions& options() const { return *options_; }
+  void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  /// The learning rate before any scheduler: noted by the first one, so that every later one starts from it too.
+  std::optional<double> initial_lr() const { return initial_lr_; }
+  void set_initial_lr(double lr) { initial_lr_ = lr; }
+  std::vector<Tensor>& params() { return params_; }
+  const std::vector<Tensor>& params() const { return params_; }
+  /// Name of a parameter, empty when unknown.
+  std::string name(std::size_t i) const { return i < names_.size() ? names_[i] : std::string(); }
+
+ private:
+  std::vector<Tensor> params_;
+  std::vector<std::string> names_;
+  std::unique_ptr<OptimizerOptions> options_;
+  std::optional<double> initial_lr_;
+};
+
+/// What an optimizer is made from: tensors, named tensors (module->named_parameters()), or param groups.
+class ParameterList {
+ public:
+  ParameterList(std::vector<Tensor> params) { groups_.emplace_back(std::move(params)); }
+  ParameterList(std::initializer_list<Tensor> params) : ParameterList(std::vector<Tensor>(params)) {}
+  ParameterList(std::vector<OptimizerParamGroup> groups) : groups_(std::move(groups)) {}
+  ParameterList(std::initializer_list<OptimizerParamGroup> groups) : groups_(groups) {}
+  ParameterList(const std::vector<std::pair<std::string, Tensor>>& named) { groups_.emplace_back(named); }
+  template <class Dict>
+    requires requires(const Dict& dict) { std::vector<std::pair<std::string, Tensor>>(dict.pairs()); }
+  ParameterList(const Dict& named) : ParameterList(named.pairs()) {}
+
+  std::vector<OptimizerParamGroup>& groups() { return groups_; }
+
+ private:
+  std::vector<OptimizerParamGroup> groups_;
+};
+
+}  // namespace halftone::optim

@@ -1,0 +1,167 @@
+#include "halftone/optim/parameter_state.h"
+
+#include "halftone/kernels/optimizer.h"
+
+namespace halftone::optim {
+
+ParameterState::ParameterState(Tensor parameter, std::string name)
+    : parameter_(std::move(parameter)), name_(std::move(name)) {
+  if (!name_.empty()) meta().name = name_;
+}
+
+ParameterState::ParameterState(ParameterState&& other) noexcept
+    : parameter_(std::move(other.parameter_)),
+      name_(std::move(other.name_)),
+      master_(std::move(other.master_)),
+      shadow_(std::move(other.shadow_)),
+      moments_(std::move(other.moments_)),
+      steps_(other.steps_),
+      widened_gradient_(other.widened_gradient_),
+      seen_storage_(other.seen_storage_),
+      seen_version_(other.seen_version_) {
+  other.parameter_.reset();
+}
+
+ParameterState::~ParameterState() {
+  if (!parameter_.defined()) return;
+  accumulate_gradient_in(std::nullopt);
+  if (shadow_.defined() && meta().shadow.is_same(shadow_)) meta().shadow.reset();
+}
+
+std::string ParameterState::description() const {
+  return name_.empty() ? concat("a parameter ", parameter_) : "parameter '" + name_ + "'";
+}
+
+Tensor ParameterState::empty_like_parameter(ScalarType dtype) const {
+  return empty(parameter_.sizes(), TensorOptions(dtype).device(parameter_.device()));
+}
+
+void ParameterState::prepare(const OptimizerOptions& options) {
+  const bool low = is_low_precision(parameter_.scalar_type());
+  // Rounding at random needs the true gradient too, not one rounded to half first.
+  accumulate_gradient_in(low && (options.master_weights() || options.stochastic_rounding())
+                             ? std::optional<ScalarType>(kFloat)
+                             : std::nullopt);
+  if (low && options.master_weights() && !options.stochastic_rounding()) {
+    make_master();
+  } else {
+    master_.reset();
+  }
+  make_shadow(options.half_shadow());
+}
+
+void ParameterState::make_master() {
+  const bool fits = master_.defined() && master_.sizes() == parameter_.sizes();
+  const bool seen = seen_storage_ == &parameter_.storage() && seen_version_ == parameter_._version();
+  if (fits && seen) return;
+  NoGradGuard no_grad;
+  if (fits) {
+    kernels_for<OptimizerKernels>(parameter_.device()).refresh_master(master_, parameter_.contiguous());
+  } else {
+    const MemoryCategoryGuard category(MemoryCategory::kOptimizer);
+    master_ = empty_like_parameter(kFloat);
+    master_.copy_(parameter_);
+  }
+  seen_storage_ = &parameter_.storage();
+  seen_version_ = parameter_._version();
+}
+
+void ParameterState::make_shadow(std::optional<ScalarType> dtype) {
+  const ScalarType own = parameter_.scalar_type();
+  if (!dtype || is_low_precision(own)) {
+    if (shadow_.defined() && meta().shadow.is_same(shadow_)) meta().shadow.reset();
+    shadow_.reset();
+    return;
+  }
+  const bool fits = shadow_.defined() && shadow_.scalar_type() == *dtype && shadow_.sizes() == parameter_.sizes();
+  if (fits && meta().shadow.is_same(shadow_)) return;
+  NoGradGuard no_grad;
+  const MemoryCategoryGuard category(MemoryCategory::kParameter);
+  if (!fits) shadow_ = empty_like_parameter(*dtype);
+  shadow_.copy_(parameter_);
+  meta().shadow = shadow_;
+  meta().shadow_version = parameter_._version();
+}
+
+void ParameterState::accumulate_gradient_in(std::optional<ScalarType> dtype) {
+  autograd::TensorMeta& leaf = meta();
+  if (dtype) {
+    widened_gradient_ = widened_gradient_ || !leaf.grad_dtype;
+    leaf.grad_dtype = dtype;
+  } else if (widened_gradient_) {
+    widened_gradient_ = false;
+    leaf.grad_dtype.reset();
+  } else {
+    return;
+  }
+  const ScalarType wanted = dtype.value_or(parameter_.scalar_type());
+  if (!leaf.grad.defined() || leaf.grad.scalar_type() == wanted) return;
+  NoGradGuard no_grad;
+  const bool is_scaled = autograd::gradient_stamp(leaf) != nullptr;
+  leaf.grad = leaf.grad.detach().to(wanted);
+  leaf.grad.unsafe_impl()->is_scaled_gradient = is_scaled;
+  leaf.grad.storage().set_category(MemoryCategory::kGradient);
+}
+
+const Tensor& ParameterState::moment(std::size_t k, double initial) {
+  Tensor& moment = moments_[k];
+  if (!moment.defined()) {
+    const MemoryCategoryGuard category(MemoryCategory::kOptimizer);
+    moment = full(parameter_.sizes(), initial, TensorOptions(moment_dtype()).device(parameter_.device()));
+  }
+  return moment;
+}
+
+void ParameterState::written() {
+  parameter_.storage().bump_version("optimizer step");
+  seen_storage_ = &parameter_.storage();
+  seen_version_ = parameter_._version();
+  if (shadow_.defined()) meta().shadow_version = seen_version_;
+}
+
+void ParameterState::save(StateDict& state, const MomentNames& names) const {
+  if (steps_ > 0) state.set("step", steps_);
+  if (master_.defined()) state.set("master", master_.clone());
+  for (std::size_t k = 0; k < kMoments; ++k) {
+    if (names[k] && moments_[k].defined()) state.set(names[k], moments_[k].clone());
+  }
+}
+
+void ParameterState::check(const StateDict& state, const MomentNames& names) const {
+  const auto check_tensor = [&](const char* entry) {
+    if (!state.contains(entry)) return;
+    const Tensor tensor = state.tensor(entry);
+    if (!tensor.defined() || tensor.sizes() != parameter_.sizes() || !tensor.is_floating_point()) {
+      fail("load_state_dict", description(), ": entry '", entry, "': expected a floating tensor of its shape ",
+           parameter_.sizes(), ", got ", tensor);
+    }
+  };
+  if (state.contains("step") && state.integer("step") < 1) {
+    fail("load_state_dict", description(), ": entry 'step': expected at least 1, got ", state.integer("step"));
+  }
+  check_tensor("master");
+  for (const char* name : names) {
+    if (name) check_tensor(name);
+  }
+}
+
+void ParameterState::load(const StateDict& state, const MomentNames& names) {
+  NoGradGuard no_grad;
+  const MemoryCategoryGuard category(MemoryCategory::kOptimizer);
+  const auto copy_of = [&](const char* name, ScalarType dtype) {
+    Tensor copy = empty_like_parameter(dtype);
+    copy.copy_(state.tensor(name));
+    return copy;
+  };
+  steps_ = state.contains("step") ? state.integer("step") : 0;
+  if (master_.defined() && state.contains("master")) {
+    master_ = copy_of("master", kFloat);
+    // Where the parameter is not the master rounded, it was loaded from elsewhere and wins: whichever loads first.
+    seen_storage_ = nullptr;
+  }
+  for (std::size_t k = 0; k < kMoments; ++k) {
+    moments_[k] = names[k] && state.contains(names[k]) ? copy_of(names[k], moment_dtype()) : Tensor();
+  }
+}
+
+}  // namespace halftone::optim

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "halftone/autograd/node.h"
+#include "halftone/optim/options.h"
+
+namespace halftone::optim {
+
+/// What an optimizer keeps for one parameter: its moments, its step count, and for a low-precision parameter its fp32
+/// master weight. While it lives, the gradient of a low-precision parameter accumulates in fp32; the leaf is given back
+/// as it was at the end.
+class ParameterState {
+ public:
+  static constexpr std::size_t kMoments = 3;
+
+  ParameterState(Tensor parameter, std::string name);
+  ParameterState(ParameterState&& other) noexcept;
+  ParameterState& operator=(ParameterState&&) = delete;
+  ~ParameterState();
+
+  const Tensor& parameter() const { return parameter_; }
+  const std::string& name() const { return name_; }
+  /// "parameter 'fc1.weight'", or its dtype and shape when it has no name.
+  std::string description() const;
+  autograd::TensorMeta& meta() const { return autograd::meta_of(parameter_); }
+  bool has_gradient() const { return meta().grad.defined(); }
+
+  /// Brings master and shadow in line with the options, and with what was written to the parameter from outside.
+  void prepare(const OptimizerOptions& options);
+  /// fp16 or bf16 without a master weight.
+  bool is_low_precision_only() const { return is_low_precision(parameter_.scalar_type()) && !master_.defined(); }
+
+  const Tensor& master() const { return master_; }
+  const Tensor& shadow() const { return shadow_; }
+  /// The k-th moment, made of `initial` on first use: fp32, fp64 for an fp64 parameter.
+  const Tensor& moment(std::size_t k, double initial = 0);
+  bool has_moment(std::size_t k) const { return moments_[k].defined(); }
+  /// Applied steps of this parameter.
+  std::int64_t steps() const { return steps_; }
+  void count_step() { ++steps_; }
+  /// Notes that the parameter and its copies were written together.
+  void written();
+
+  using MomentNames = std::array<const char*, kMoments>;
+  /// Adds "step", "master" and the moments under their names.
+  void save(StateDict& state, const MomentNames& names) const;
+  /// Throws Error when an entry does not fit the parameter; changes nothing.
+  void check(const StateDict& state, const MomentNames& names) const;
+  void load(const StateDict& state, const MomentNames& names);
+
+ private:
+  Tensor empty_like_parameter(ScalarType dtype) const;
+  void make_master();
+  void make_shadow(std::optional<ScalarType> dtype);
+  void accumulate_gradient_in(std::optional<ScalarType> dtype);
+  ScalarType moment_dtype() const { return parameter_.scalar_type() == kDouble ? kDouble : kFloat; }
+
+  Tensor parameter_;
+  std::string name_;
+  Tensor master_, shadow_;
+  std::array<Tensor, kMoments> moments_;
+  std::int64_t steps_ = 0;
+  bool widened_gradient_ = false;  // this object set the leaf's grad_dtype
+  const Storage* seen_storage_ = nullptr;
+  std::uint32_t seen_version_ = 0;  // of the parameter, when the master last agreed with it
+};
+
+}  // namespace halftone::optim

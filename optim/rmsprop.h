@@ -1,0 +1,34 @@
+#pragma once
+
+#include "halftone/optim/optimizer.h"
+
+namespace halftone::optim {
+
+/// Settings of RMSprop: decay `alpha` of the mean square, `centered` to subtract the squared mean, momentum.
+class RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
+ public:
+  RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
+  std::vector<OptionField> fields() override;
+  void check() const override;
+
+  HALFTONE_ARG(double, lr);
+  HALFTONE_ARG(double, alpha) = 0.99;
+  HALFTONE_ARG(double, eps) = 1e-8;
+  HALFTONE_ARG(double, weight_decay) = 0;
+  HALFTONE_ARG(double, momentum) = 0;
+  HALFTONE_ARG(bool, centered) = false;
+};
+
+/// RMSprop (Tieleman and Hinton 2012; Graves 2013), as PyTorch's.
+class RMSprop final : public Optimizer {
+ public:
+  explicit RMSprop(ParameterList parameters, RMSpropOptions defaults = {});
+
+ private:
+  std::array<const char*, ParameterState::kMoments> moment_names() const override {
+    return {"square_avg", "momentum_buffer", "grad_avg"};
+  }
+  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+};
+
+}  // namespace halftone::optim

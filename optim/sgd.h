@@ -1,0 +1,31 @@
+#pragma once
+
+#include "halftone/optim/optimizer.h"
+
+namespace halftone::optim {
+
+/// Settings of SGD: momentum, dampening of the gradient in it, L2 weight decay, Nesterov momentum.
+class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
+ public:
+  SGDOptions(double lr) : lr_(lr) {}
+  std::vector<OptionField> fields() override;
+  void check() const override;
+
+  HALFTONE_ARG(double, lr);
+  HALFTONE_ARG(double, momentum) = 0;
+  HALFTONE_ARG(double, dampening) = 0;
+  HALFTONE_ARG(double, weight_decay) = 0;
+  HALFTONE_ARG(bool, nesterov) = false;
+};
+
+/// Stochastic gradient descent, as PyTorch's: v = momentum v + (1 - dampening) g; w -= lr v.
+class SGD final : public Optimizer {
+ public:
+  SGD(ParameterList parameters, SGDOptions defaults);
+
+ private:
+  std::array<const char*, ParameterState::kMoments> moment_names() const override { return {"momentum_buffer"}; }
+  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+};
+
+}  // namespace halftone::optim
