@@ -14,4 +14,5 @@
 #include "halftone/nn/norm.h"
 #include "halftone/nn/pooling.h"
 #include "halftone/nn/sequential.h"
+#include "halftone/nn/utils/clip_grad.h"
 #include "halftone/nn/utils/convert_parameters.h"
