@@ -411,6 +411,12 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const
 std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                                        const Tensor& mean, const Tensor& rstd, bool training,
                                                        double eps);
+/// The gradients of attention with respect to query, key, value and, if `mask_grad`, attn_mask (else empty), in the
+/// operands' dtypes and the full batch that they broadcast to. `seed`, `offset`: where dropout drew.
+std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                                          const Tensor& value, const Tensor& attn_mask, bool mask_grad,
+                                                          double dropout_p, bool is_causal, double scale,
+                                                          std::int64_t seed, std::int64_t offset);
 Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                               Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,

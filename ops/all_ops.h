@@ -31,6 +31,7 @@
   X(AdaptiveAvgPool2d) \
   X(LayerNormBackward) X(LayerNorm) X(RmsNormBackward) X(RmsNorm) X(GroupNormBackward) X(GroupNorm) \
   X(BatchNormBackward) X(BatchNorm) \
+  X(AttentionBackward) X(Attention) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
   X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
   X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits) X(PhiloxDropout) X(Dropout) X(EmbeddingBackward) X(Embedding)

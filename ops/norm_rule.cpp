@@ -41,8 +41,6 @@ std::array<Meta, 3> norm_gradient_metas(const char* op, const Tensor& grad, cons
 
 Tensor wanted_gradient(const Tensor& result, const Tensor& weight) { return weight.defined() ? result : Tensor(); }
 
-Tensor wide(const Tensor& x) { return x.defined() ? to_dtype(x, accumulate_type(x.scalar_type())) : x; }
-
 NormDerivative differentiate_norm_backward(const NormOperands& o, double eps, bool centered) {
   const auto row_mean = [&](const Tensor& t) { return mean(t, o.dims, true); };
   const Tensor d = centered ? o.x - row_mean(o.x) : o.x;

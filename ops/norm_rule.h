@@ -4,6 +4,7 @@
 
 #include "halftone/kernels/norm.h"
 #include "halftone/ops/operator.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone::ops {
 
@@ -21,9 +22,6 @@ std::array<Meta, 3> norm_gradient_metas(const char* op, const Tensor& grad, cons
 
 /// `result`, or an undefined tensor where the kernel is to skip it.
 Tensor wanted_gradient(const Tensor& result, const Tensor& weight);
-
-/// In fp32 where it was half: for rules of several steps. Undefined stays undefined.
-Tensor wide(const Tensor& x);
 
 /// Operands of a normalisation's backward operator (gx, gw, gb) = B(g, x, w) and the gradients v, p, q of its results;
 /// w, v, p, q may be undefined. All broadcast against x; rows are along `dims`.

@@ -4,8 +4,7 @@
 
 namespace halftone::ops {
 
-/// `x` in the dtype its arithmetic is carried out in (fp32 where it is half): for gradient rules composed of
-/// several operators, so that only the last result is rounded.
-inline Tensor wide(const Tensor& x) { return to_dtype(x, accumulate_type(x.scalar_type())); }
+/// In fp32 where it was half: for rules of several steps. Undefined stays undefined.
+inline Tensor wide(const Tensor& x) { return x.defined() ? to_dtype(x, accumulate_type(x.scalar_type())) : x; }
 
 }  // namespace halftone::ops

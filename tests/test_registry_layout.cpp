@@ -68,8 +68,10 @@ void check_layout(const OpInfo& op, std::size_t index, const Sample& sample, con
   try {
     got = op.call(strided);
   } catch (const Error& error) {
-    // A view that strides cannot express is refused by name; its copying sibling (reshape) is not.
-    CHECK(std::string(op.name) == "view");
+    // A view that strides cannot express is refused by name (its copying sibling, reshape, is not), and so is writing
+    // to expanded memory: batch norm's running statistics.
+    CHECK((std::string(op.name) == "view" ||
+           std::string(error.what()).find("its elements share memory") != std::string::npos));
     return;
   }
   REQUIRE(got.size() == expected.size());
