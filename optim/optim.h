@@ -1,8 +1,12 @@
 #pragma once
 
-// All optimizers.
+// All optimizers, learning-rate schedules and the average of weights. learning-rate schedulers, and the average of weights.
 
 #include "halftone/optim/adagrad.h"
 #include "halftone/optim/adam.h"
+#include "halftone/optim/ema.h"
+#include "halftone/optim/lr_scheduler.h"
+#include "halftone/optim/ema.h"
+#include "halftone/optim/lr_scheduler.h"
 #include "halftone/optim/rmsprop.h"
 #include "halftone/optim/sgd.h"
