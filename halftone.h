@@ -27,11 +27,3 @@
 #include "halftone/data/data.h"
 
 #include "halftone/io/io.h"
-
-namespace halftone {
-
-template <class T>
-using optional = std::optional<T>;
-using std::nullopt;
-
-}  // namespace halftone
