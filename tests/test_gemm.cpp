@@ -390,6 +390,31 @@ TEST_CASE("float64 products accumulate in fp64, whatever the layout") {
       }
 }
 
+TEST_CASE("float64 operands broadcast with zero strides") {
+  for (const i64 m : {1, 6})
+    for (const i64 n : {1, 9}) {
+      CAPTURE(m, n);
+      const Matrix a = Matrix(kDouble, m, 20).fill(25), b = Matrix(kDouble, 20, n).fill(26);
+      for (const bool rows : {false, true})
+        for (const bool left : {false, true}) {
+          MatrixRef ra = a.ref(), rb = b.ref();
+          MatrixRef& repeated = left ? ra : rb;
+          (rows ? repeated.row_stride : repeated.col_stride) = 0;
+          Matrix c(kDouble, m, n);
+          gemm().run(1, m, n, 20, ra, rb, c.out(), {});
+          const auto at = [](const MatrixRef& x, i64 i, i64 j) {
+            return static_cast<const double*>(x.data)[i * x.row_stride + j * x.col_stride];
+          };
+          for (i64 i = 0; i < m; ++i)
+            for (i64 j = 0; j < n; ++j) {
+              double exact = 0;
+              for (i64 k = 0; k < 20; ++k) exact += at(ra, i, k) * at(rb, k, j);
+              CHECK(c.get(i, j) == Approx(exact).epsilon(1e-13).margin(1e-14));
+            }
+        }
+    }
+}
+
 TEST_CASE("integer products are exact and wrap") {
   for (const Dtype dtype : {kLong, kInt}) {
     const Matrix a = Matrix(dtype, 5, 30).fill(23), b = Matrix(dtype, 30, 7, Matrix::kColMajor).fill(24);
