@@ -44,6 +44,13 @@ bool is_cacheable(const Tensor& tensor) {
   return impl.requires_grad && !impl.grad_fn && !impl.view_base;
 }
 
+/// Counts as a copy of the parameter, not as an activation.
+Tensor cast_weight(const Tensor& tensor, ScalarType dtype) {
+  Tensor cast = to_dtype(tensor, dtype);
+  cast.storage().set_category(MemoryCategory::kParameter);
+  return cast;
+}
+
 Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
   autograd::TensorMeta& meta = autograd::meta_of(tensor);
   const std::uint32_t version = tensor._version();
@@ -54,13 +61,13 @@ Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
   for (CastEntry& entry : cast_cache) {
     if (entry.leaf.get() != &meta || entry.dtype != dtype) continue;
     if (entry.version != version || entry.source != &tensor.storage()) {
-      entry.cast = to_dtype(tensor, dtype);
+      entry.cast = cast_weight(tensor, dtype);
       entry.version = version;
       entry.source = &tensor.storage();
     }
     return entry.cast;
   }
-  cast_cache.push_back({tensor.unsafe_impl()->meta, &tensor.storage(), version, dtype, to_dtype(tensor, dtype)});
+  cast_cache.push_back({tensor.unsafe_impl()->meta, &tensor.storage(), version, dtype, cast_weight(tensor, dtype)});
   return cast_cache.back().cast;
 }
 
