@@ -52,8 +52,10 @@ struct Epilogue {
 /// batch, its position, the strides or the number of threads. k is cut into blocks of fixed size; within a
 /// block one chain of fused multiply-adds runs over ascending k, starting from zero; the blocks' sums are
 /// added in order. (The plain x86-64 level has no fused multiply-add and rounds each product.) float64
-/// products are Eigen's, on one thread: their order of summation may depend on the shape. Error bound: |C -
-/// exact| <= (k + 2) * 2^-24 * sum |a||b| + u(C) * |exact|, for results in C's normal range.
+/// products are Eigen's, on one thread: their order of summation may depend on the shape.
+///
+/// Error bound: |C - exact| <= (k + 2) * 2^-24 * sum |a||b| + u(C) * |exact|, for results in C's normal
+/// range.
 ///
 /// bfloat16 times bfloat16 on AVX512-BF16 uses VDPBF16PS: two products per step (the odd k, then the even
 /// one), each step rounded to nearest even, subnormal inputs, intermediate and final sums counted as zero: an
