@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 
@@ -11,11 +13,27 @@
 
 namespace halftone::io {
 
-AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)),
-      temporary_(path_ + ".tmp." + std::to_string(getpid())),
-      file_(std::fopen(temporary_.c_str(), "wb")) {
-  if (!file_) broken("create");
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(path_, error)) {
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path_, error);
+    if (!error) path_ = target.string();
+  }
+  // A name of its own: two threads or two processes may save to the same path.
+  static std::atomic<std::int64_t> count{0};
+  int handle = -1;
+  do {
+    temporary_ = concat(path_, ".tmp.", getpid(), ".", count++);
+    handle = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (handle < 0 && errno == EEXIST);
+  if (handle < 0) broken("create");
+  file_ = fdopen(handle, "wb");
+  if (file_) return;
+  const int reason = errno;
+  close(handle);
+  std::remove(temporary_.c_str());
+  errno = reason;
+  broken("open");
 }
 
 AtomicFile::~AtomicFile() {
@@ -25,7 +43,8 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::broken(const char* doing) const {
-  fail("save", "cannot ", doing, " ", temporary_, ": ", std::strerror(errno));
+  const std::string reason = std::strerror(errno);
+  fail("save", path_, ": cannot ", doing, " ", temporary_, ": ", reason);
 }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
@@ -35,26 +54,15 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 void AtomicFile::commit() {
   if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) broken("flush");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) broken("rename");
-  std::fclose(file_);
+  std::fclose(file_);  // flushed above: nothing is left that could fail
   file_ = nullptr;
-  // The new name itself has to reach the device, too.
+  // The new name itself has to reach the device, too. The file is in place by now, and some file systems cannot
+  // flush a folder: no error from here on.
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
-  const int handle = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY);
+  const int handle = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;
   fsync(handle);
   close(handle);
-}
-
-std::string read_file(const char* op, const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) fail(op, "there is no file ", path);
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) fail(op, "cannot open ", path, ": ", std::strerror(errno));
-  std::string bytes(static_cast<std::size_t>(std::filesystem::file_size(path, error)), '\0');
-  const bool complete = !error && std::fread(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  std::fclose(file);
-  if (!complete) fail(op, "cannot read ", path);
-  return bytes;
 }
 
 }  // namespace halftone::io

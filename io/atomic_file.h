@@ -1,16 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
 namespace halftone::io {
 
 /// A file that appears under its name complete or not at all: written beside it under another name, flushed
-/// to the device, then renamed over it. Without commit() nothing is left behind.
+/// to the device, then renamed over it. Without commit() nothing is left behind. Through a symbolic link, the
+/// file it points to is replaced.
 class AtomicFile {
  public:
   /// Throws Error when the file cannot be made.
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(const std::string& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -22,10 +24,7 @@ class AtomicFile {
  private:
   [[noreturn]] void broken(const char* doing) const;
   std::string path_, temporary_;
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
 };
-
-/// The whole file as bytes. Throws Error naming `op` when it cannot be read.
-std::string read_file(const char* op, const std::string& path);
 
 }  // namespace halftone::io

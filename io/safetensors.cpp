@@ -1,12 +1,15 @@
 #include "halftone/io/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/io/atomic_file.h"
+#include "halftone/io/input_file.h"
 
 namespace halftone::io {
 
@@ -50,16 +53,37 @@ struct Entry {
   std::string name;
   ScalarType dtype;
   Dims shape;
-  std::size_t begin, end;
+  std::uint64_t begin, end;
 };
+
+/// The beginning of a piece of the header, for messages.
+std::string shown(const Json& value) {
+  std::string text = value.dump();
+  if (text.size() > 80) text = text.substr(0, 80) + "...";
+  return text;
+}
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), file_(read_file("load", path)) {}
+  explicit Reader(const std::string& path) : file_("load", path) {}
 
   SafeTensors read() {
-    const Json header = parse_header();
     SafeTensors result;
+    const std::vector<Entry> entries = read_header(result);
+    // The data has no gaps: one pass, straight into the tensors.
+    for (const Entry& entry : entries) {
+      Tensor tensor = empty(entry.shape, entry.dtype);
+      if (entry.end > entry.begin) file_.read(tensor.data_ptr(), static_cast<std::size_t>(entry.end - entry.begin));
+      if (entry.dtype == kBool) check_bools(entry, tensor);
+      result.tensors.insert(entry.name, tensor);
+    }
+    return result;
+  }
+
+ private:
+  /// The tensors in the order of their data; everything is checked before the first byte of data is read.
+  std::vector<Entry> read_header(SafeTensors& result) {
+    const Json header = parse_header();
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
       if (name == "__metadata__") {
@@ -68,54 +92,45 @@ class Reader {
         entries.push_back(read_entry(name, value));
       }
     }
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
     });
     check_coverage(entries);
-    for (const Entry& entry : entries) {
-      Tensor tensor = empty(entry.shape, entry.dtype);
-      copy_data(entry, tensor);
-      result.tensors.insert(entry.name, tensor);
-    }
-    return result;
-  }
-
- private:
-  template <class... Parts>
-  [[noreturn]] void bad(const Parts&... parts) const {
-    fail("load", path_, ": ", parts...);
+    return entries;
   }
 
   Json parse_header() {
-    if (file_.size() < 8) bad("too short for a safetensors file (", file_.size(), " bytes)");
+    if (file_.size() < 8) file_.bad("too short for a safetensors file (", file_.size(), " bytes)");
+    unsigned char bytes[8];
+    file_.read(bytes, 8);
     std::uint64_t length = 0;
-    for (int i = 7; i >= 0; --i)
-      length = length << 8 | static_cast<unsigned char>(file_[static_cast<std::size_t>(i)]);
-    if (length > kLargestHeader || length > file_.size() - 8)
-      bad("not a safetensors file, or truncated: a header of ", concat(static_cast<double>(length)),
-          " bytes in a file of ", file_.size());
-    data_ = 8 + static_cast<std::size_t>(length);
-    if (length == 0 || file_[8] != '{') bad("the header is not a JSON object");
+    for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
+    if (length > kLargestHeader || length > file_.left()) {
+      file_.bad("not a safetensors file, or truncated: a header of ", std::to_string(length), " bytes in a file of ",
+                file_.size());
+    }
+    const std::string text = file_.read_text(static_cast<std::size_t>(length));
+    if (text.empty() || text[0] != '{') file_.bad("the header is not a JSON object");
     std::vector<std::set<std::string>> names;
     const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth > 3) bad("the header is nested too deeply");
+      if (depth > 3) file_.bad("the header is nested too deeply");
       if (event == Json::parse_event_t::object_start) names.emplace_back();
       if (event == Json::parse_event_t::object_end) names.pop_back();
       if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second)
-        bad("the name '", value.get<std::string>(), "' occurs twice");
+        file_.bad("the name '", value.get<std::string>(), "' occurs twice");
       return true;
     };
     try {
-      return Json::parse(file_.begin() + 8, file_.begin() + static_cast<std::ptrdiff_t>(data_), check);
+      return Json::parse(text, check);
     } catch (const Json::exception& error) {
-      bad("damaged header: ", error.what());
+      file_.bad("damaged header: ", error.what());
     }
   }
 
   void read_metadata(const Json& value, SafeTensors& result) const {
-    if (!value.is_object()) bad("__metadata__ is not an object");
+    if (!value.is_object()) file_.bad("__metadata__ is not an object");
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) bad("__metadata__ entry '", key, "' is not a text");
+      if (!text.is_string()) file_.bad("__metadata__ entry '", key, "' is not a text");
       result.metadata[key] = text.get<std::string>();
     }
   }
@@ -123,55 +138,62 @@ class Reader {
   Entry read_entry(const std::string& name, const Json& value) const {
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets"))
-      bad("tensor '", name, "' needs dtype, shape and data_offsets");
+      file_.bad("tensor '", name, "' needs dtype, shape and data_offsets");
     const Json &type = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
     const auto dtype = type.is_string() ? type_of(type.get<std::string>()) : std::nullopt;
-    if (!dtype) bad("tensor '", name, "' has dtype ", type.dump(), ", which is not supported");
-    if (!shape.is_array() || shape.size() > kMaxDims) bad("tensor '", name, "' has shape ", shape.dump());
+    if (!dtype) file_.bad("tensor '", name, "' has dtype ", shown(type), ", which is not supported");
+    if (!shape.is_array() || shape.size() > kMaxDims)
+      file_.bad("tensor '", name, "' has shape ", shown(shape), "; at most ", kMaxDims, " dimensions are supported");
     Entry entry{name, *dtype, {}, 0, 0};
     for (const Json& size : shape) {
       if (!size.is_number_unsigned() || size.get<std::uint64_t>() > INT64_MAX)
-        bad("tensor '", name, "' has shape ", shape.dump());
+        file_.bad("tensor '", name, "' has shape ", shown(shape));
       entry.shape.push_back(size.get<std::int64_t>());
     }
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned())
-      bad("tensor '", name, "' has data_offsets ", offsets.dump());
-    entry.begin = offsets[0].get<std::size_t>();
-    entry.end = offsets[1].get<std::size_t>();
-    if (entry.begin > entry.end || entry.end > file_.size() - data_)
-      bad("tensor '", name, "' lies outside the file: bytes ", entry.begin, " to ", entry.end, " of ",
-          file_.size() - data_);
-    const std::size_t bytes = entry.end - entry.begin;
-    const auto elements = static_cast<std::size_t>(count_elements(entry.shape));
-    if (bytes % element_size(*dtype) != 0 || bytes / element_size(*dtype) != elements)
-      bad("tensor '", name, "' of shape ", entry.shape, " and dtype ", *dtype, " has ", bytes, " bytes");
+      file_.bad("tensor '", name, "' has data_offsets ", shown(offsets));
+    entry.begin = offsets[0].get<std::uint64_t>();
+    entry.end = offsets[1].get<std::uint64_t>();
+    if (entry.begin > entry.end || entry.end > file_.left())
+      file_.bad("tensor '", name, "' lies outside the file, or the file is truncated: data_offsets ", shown(offsets),
+                " of ", file_.left(), " bytes of data");
+    check_size(entry);
     return entry;
   }
 
+  void check_size(const Entry& entry) const {
+    std::uint64_t elements = 0;
+    try {
+      elements = static_cast<std::uint64_t>(count_elements(entry.shape));
+    } catch (const Error& error) {
+      file_.bad("tensor '", entry.name, "': ", error.what());
+    }
+    const std::uint64_t bytes = entry.end - entry.begin, item = element_size(entry.dtype);
+    if (bytes % item != 0 || bytes / item != elements)
+      file_.bad("tensor '", entry.name, "' of shape ", entry.shape, " and dtype ", entry.dtype, " has ", bytes,
+                " bytes");
+  }
+
   void check_coverage(const std::vector<Entry>& entries) const {
-    std::size_t at = 0;
+    std::uint64_t at = 0;
     for (const Entry& entry : entries) {
-      if (entry.begin != at) bad("tensor '", entry.name, "' starts at byte ", entry.begin, ", expected ", at);
+      if (entry.begin != at)
+        file_.bad("tensor '", entry.name, "' starts at byte ", entry.begin, " of the data, expected ", at,
+                  entry.begin < at ? ": it overlaps another one" : ": there is a gap");
       at = entry.end;
     }
-    if (at != file_.size() - data_) bad(file_.size() - data_, " bytes of data, the header describes ", at);
+    if (at != file_.left()) file_.bad(file_.left(), " bytes of data, the header describes ", at);
   }
 
-  void copy_data(const Entry& entry, Tensor& tensor) const {
-    const char* from = file_.data() + data_ + entry.begin;
-    if (entry.dtype == kBool) {
-      for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-        if (from[i] != 0 && from[i] != 1)
-          bad("tensor '", entry.name, "' of bools holds ", static_cast<int>(from[i]));
-      }
+  void check_bools(const Entry& entry, const Tensor& tensor) const {
+    const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      if (bytes[i] > 1) file_.bad("tensor '", entry.name, "' of bools holds the byte ", static_cast<int>(bytes[i]));
     }
-    if (entry.end > entry.begin) std::memcpy(tensor.data_ptr(), from, entry.end - entry.begin);
   }
 
-  std::string path_;
-  std::string file_;
-  std::size_t data_ = 0;
+  InputFile file_;
 };
 
 }  // namespace
@@ -207,7 +229,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   NoGradGuard no_grad;
   for (const auto& item : tensors) {
     const Tensor data = item.value().detach().cpu().contiguous();
-    file.write(data.data_ptr(), data.nbytes());
+    if (data.nbytes() > 0) file.write(data.data_ptr(), data.nbytes());
   }
   file.commit();
 }

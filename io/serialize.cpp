@@ -31,11 +31,12 @@ void load(std::vector<Tensor>& tensors, const std::string& path) {
     if (!tensor) fail("load", path, " is not a list of tensors: there is no '", i, "'");
     loaded.push_back(*tensor);
   }
-  tensors = std::move(loaded);
+  tensors.insert(tensors.end(), loaded.begin(), loaded.end());
 }
 
 void load(nn::Module& module, const std::string& path) {
-  module.load_state_dict(io::load_safetensors(path).tensors);
+  const io::SafeTensors file = io::load_safetensors(path);
+  io::naming_source(path, [&] { module.load_state_dict(file.tensors); });
 }
 
 }  // namespace halftone

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "halftone/io/state_file.h"
@@ -17,6 +18,7 @@ void save(const std::vector<Tensor>& tensors, const std::string& path);
 void save(const nn::Module& module, const std::string& path);
 
 void load(Tensor& tensor, const std::string& path);
+/// Appends the tensors of the file, like libtorch's.
 void load(std::vector<Tensor>& tensors, const std::string& path);
 void load(nn::Module& module, const std::string& path);
 
@@ -31,11 +33,13 @@ void load(nn::ModuleHolder<Contained>& module, const std::string& path) {
 template <class M>
 requires std::is_base_of_v<nn::Module, M>
 void save(const std::shared_ptr<M>& module, const std::string& path) {
+  if (!module) fail("save", path, ": the module is null");
   save(static_cast<const nn::Module&>(*module), path);
 }
 template <class M>
 requires std::is_base_of_v<nn::Module, M>
 void load(std::shared_ptr<M>& module, const std::string& path) {
+  if (!module) fail("load", path, ": the module is null: construct it first");
   load(static_cast<nn::Module&>(*module), path);
 }
 
@@ -45,6 +49,9 @@ requires requires(const T& value) { StateDict(value.state_dict()); }
 void save(const T& value, const std::string& path) { io::save_state(path, value.state_dict()); }
 template <class T>
 requires requires(T& value, const StateDict& state) { value.load_state_dict(state); }
-void load(T& value, const std::string& path) { value.load_state_dict(io::load_state(path)); }
+void load(T& value, const std::string& path) {
+  const StateDict state = io::load_state(path);
+  io::naming_source(path, [&] { value.load_state_dict(state); });
+}
 
 }  // namespace halftone

@@ -1,6 +1,7 @@
 #include "halftone/io/state_file.h"
 
 #include <charconv>
+#include <string_view>
 
 #include "halftone/io/safetensors.h"
 
@@ -27,8 +28,9 @@ template <class T>
 StateDict::Value number_from(const std::string& key, std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (error != std::errc() || end != text.data() + text.size()) {
     fail("load", "entry '", key, "': cannot read '", text, "'");
+  }
   return value;
 }
 
@@ -62,10 +64,22 @@ StateDict load_state(const std::string& path) {
   const SafeTensors file = load_safetensors(path);
   StateDict state;
   for (const auto& item : file.tensors) state.set(item.key(), item.value());
-  for (const auto& [key, text] : file.metadata) {
-    if (key != "format") state.set(key, decode(key, text));
-  }
+  naming_source(path, [&] {
+    for (const auto& [key, text] : file.metadata) {
+      if (key == "format" && text == "pt") continue;  // written for Python; no value of ours looks like that
+      if (state.contains(key)) fail("load", "entry '", key, "' occurs twice");
+      state.set(key, decode(key, text));
+    }
+  });
   return state;
+}
+
+void naming_source(const std::string& source, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    fail(error.op(), source, ": ", std::string_view(error.what()).substr(error.op().size() + 2));
+  }
 }
 
 }  // namespace halftone::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "halftone/engine/state_dict.h"
@@ -12,5 +13,8 @@ void save_state(const std::string& path, const StateDict& state);
 
 /// Reads what save_state wrote. Throws Error on a damaged file.
 StateDict load_state(const std::string& path);
+
+/// Runs `action`; an Error it throws names `source` (a file, or a part of one), too.
+void naming_source(const std::string& source, const std::function<void()>& action);
 
 }  // namespace halftone::io
