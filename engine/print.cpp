@@ -1,5 +1,6 @@
-// The layout is that of libtorch's Formatting.cpp (width, number of digits and common factor from the smallest and
-// largest finite magnitude). Numbers are formatted here and not by the stream, whose flags are the user's.
+// The layout is that of libtorch's Formatting.cpp (width, number of digits and common factor from the
+// smallest and largest finite magnitude). Numbers are formatted here and not by the stream, whose flags are
+// the user's.
 
 #include "halftone/engine/print.h"
 
@@ -10,7 +11,8 @@
 namespace halftone {
 namespace {
 
-constexpr const char* kTypeNames[kDtypeCount] = {"Byte", "Bool", "Int", "Long", "Half", "BFloat16", "Float", "Double"};
+constexpr const char* kTypeNames[kDtypeCount] = {"Byte", "Bool",     "Int",   "Long",
+                                                 "Half", "BFloat16", "Float", "Double"};
 
 const char* type_name(ScalarType dtype) { return kTypeNames[static_cast<int>(dtype)]; }
 
@@ -36,9 +38,15 @@ struct Format {
   std::string of(double value) const {
     char text[400];
     switch (style) {
-      case Style::kInteger: std::snprintf(text, sizeof text, "%*.0f", width, value / factor); break;
-      case Style::kFixed: std::snprintf(text, sizeof text, "%*.4f", width, value / factor); break;
-      case Style::kScientific: std::snprintf(text, sizeof text, "%*.4e", width, value / factor); break;
+      case Style::kInteger:
+        std::snprintf(text, sizeof text, "%*.0f", width, value / factor);
+        break;
+      case Style::kFixed:
+        std::snprintf(text, sizeof text, "%*.4f", width, value / factor);
+        break;
+      case Style::kScientific:
+        std::snprintf(text, sizeof text, "%*.4e", width, value / factor);
+        break;
     }
     return text;
   }
@@ -109,7 +117,8 @@ void print_matrix(std::ostream& out, const Block& block, std::int64_t linesize, 
     }
     for (std::int64_t r = 0; r < block.rows; ++r) {
       if (r > 0) out << margin << (format.factor != 1 ? " " : "");
-      for (std::int64_t c = first; c < last; ++c) out << format.of(block.at(r, c)) << (c + 1 < last ? " " : "\n");
+      for (std::int64_t c = first; c < last; ++c)
+        out << format.of(block.at(r, c)) << (c + 1 < last ? " " : "\n");
     }
   }
 }
@@ -137,8 +146,9 @@ void print_matrices(std::ostream& out, const Tensor& tensor, std::int64_t linesi
       out << i + 1 << ",";
     }
     out << ".,.) = \n";
-    print_matrix(out, {tensor, offset, tensor.size(-2), tensor.size(-1), tensor.stride(-2), tensor.stride(-1)}, linesize,
-                 1);
+    print_matrix(out,
+                 {tensor, offset, tensor.size(-2), tensor.size(-1), tensor.stride(-2), tensor.stride(-1)},
+                 linesize, 1);
   }
 }
 
@@ -159,7 +169,8 @@ void print_values(std::ostream& out, const Tensor& tensor, std::int64_t linesize
   } else if (tensor.dim() == 1) {
     print_vector(out, {tensor, 0, tensor.size(0), 1, tensor.stride(0), 0});
   } else if (tensor.dim() == 2) {
-    print_matrix(out, {tensor, 0, tensor.size(0), tensor.size(1), tensor.stride(0), tensor.stride(1)}, linesize, 0);
+    print_matrix(out, {tensor, 0, tensor.size(0), tensor.size(1), tensor.stride(0), tensor.stride(1)},
+                 linesize, 0);
   } else {
     print_matrices(out, tensor, linesize);
   }

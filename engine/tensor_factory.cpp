@@ -53,12 +53,15 @@ To as(const Scalar& number) {
 template <class To>
 void append(To*& out, const NestedList& values) {
   switch (values.kind()) {
-    case Kind::kNumber: *out++ = as<To>(values.number()); break;
+    case Kind::kNumber:
+      *out++ = as<To>(values.number());
+      break;
     case Kind::kList:
       for (std::size_t i = 0; i < values.size(); ++i) append(out, values[i]);
       break;
     case Kind::kBools:
-      for (const bool value : *static_cast<const std::vector<bool>*>(values.data())) *out++ = as<To>(Scalar(value));
+      for (const bool value : *static_cast<const std::vector<bool>*>(values.data()))
+        *out++ = as<To>(Scalar(value));
       break;
     case Kind::kNumbers:
       dispatch_all(values.dtype(), [&]<class From>() {

@@ -4,8 +4,8 @@
 
 namespace halftone::ops {
 
-/// Another window on `tensor`'s storage; `offset` counts from the start of the storage, in elements. Below autograd:
-/// nothing is recorded or checked. `sizes` and `strides` must have the same length.
+/// Another window on `tensor`'s storage; `offset` counts from the start of the storage, in elements. Below
+/// autograd: nothing is recorded or checked. `sizes` and `strides` must have the same length.
 inline Tensor alias(const Tensor& tensor, IntArrayRef sizes, IntArrayRef strides, std::int64_t offset) {
   const TensorImpl& impl = *tensor.unsafe_impl();
   return Tensor(make_intrusive<TensorImpl>(impl.storage, impl.dtype, sizes, strides, offset));
@@ -34,7 +34,8 @@ inline Tensor alias_select(const Tensor& tensor, std::int64_t dim, std::int64_t 
 /// The diagonal between two dimensions, `offset` above the main one; it becomes the last dimension.
 Tensor alias_diagonal(const Tensor& tensor, std::int64_t offset, std::int64_t dim1, std::int64_t dim2);
 
-/// `tensor` with sizes of 1 stretched to `sizes` by strides of 0. Throws Error naming `op` when the shapes do not fit.
+/// `tensor` with sizes of 1 stretched to `sizes` by strides of 0. Throws Error naming `op` when the shapes do
+/// not fit.
 Tensor alias_expand(const char* op, const Tensor& tensor, IntArrayRef sizes);
 
 }  // namespace halftone::ops

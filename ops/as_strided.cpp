@@ -1,5 +1,5 @@
-// as_strided, its gradient, and as_strided_scatter: reading and writing any window on a tensor's memory. The gradient
-// of writes through views is made of these.
+// as_strided, its gradient, and as_strided_scatter: reading and writing any window on a tensor's memory. The
+// gradient of writes through views is made of these.
 
 #include "halftone/kernels/copy.h"
 #include "halftone/kernels/index.h"
@@ -10,13 +10,15 @@ namespace halftone {
 namespace ops {
 namespace {
 
-void check_window(const char* op, const Tensor& self, IntArrayRef size, IntArrayRef stride, std::int64_t offset) {
+void check_window(const char* op, const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                  std::int64_t offset) {
   if (size.size() != stride.size()) {
     fail(op, "size ", size, " and stride ", stride, " must have the same length");
   }
   std::int64_t last = offset;
   for (std::size_t d = 0; d < size.size(); ++d) {
-    if (size[d] < 0 || stride[d] < 0) fail(op, "size ", size, " and stride ", stride, " must not be negative");
+    if (size[d] < 0 || stride[d] < 0)
+      fail(op, "size ", size, " and stride ", stride, " must not be negative");
     std::int64_t reach = 0;
     if (__builtin_mul_overflow(std::max<std::int64_t>(size[d] - 1, 0), stride[d], &reach) ||
         __builtin_add_overflow(last, reach, &last)) {
@@ -25,8 +27,8 @@ void check_window(const char* op, const Tensor& self, IntArrayRef size, IntArray
   }
   const auto held = static_cast<std::int64_t>(self.storage().bytes() / self.element_size());
   if (offset < 0 || (count_elements(size) > 0 && last >= held)) {
-    fail(op, "size ", size, " with stride ", stride, " and storage offset ", offset, " reaches element ", last,
-         " of a storage of ", held);
+    fail(op, "size ", size, " with stride ", stride, " and storage offset ", offset, " reaches element ",
+         last, " of a storage of ", held);
   }
 }
 
@@ -45,19 +47,21 @@ std::int64_t window_end(IntArrayRef size, IntArrayRef stride, std::int64_t offse
   return last + 1;
 }
 
-/// Throws Error unless every element of the window is certainly its own in memory: ordered by stride, each dimension
-/// steps over all that the smaller ones reach.
+/// Throws Error unless every element of the window is certainly its own in memory: ordered by stride, each
+/// dimension steps over all that the smaller ones reach.
 void check_no_overlap(const char* op, IntArrayRef size, IntArrayRef stride) {
   Dims order;
   for (std::size_t d = 0; d < size.size(); ++d) {
     if (size[d] > 1) order.push_back(static_cast<std::int64_t>(d));
   }
   const auto index = [](std::int64_t d) { return static_cast<std::size_t>(d); };
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return stride[index(a)] < stride[index(b)]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::int64_t a, std::int64_t b) { return stride[index(a)] < stride[index(b)]; });
   std::int64_t reached = 0;
   for (std::int64_t d : order) {
     if (stride[index(d)] <= reached) {
-      fail(op, "the window of size ", size, " with stride ", stride, " overlaps itself; it cannot be written");
+      fail(op, "the window of size ", size, " with stride ", stride,
+           " overlaps itself; it cannot be written");
     }
     reached += (size[index(d)] - 1) * stride[index(d)];
   }
@@ -67,7 +71,8 @@ void check_no_overlap(const char* op, IntArrayRef size, IntArrayRef stride) {
 struct Region {
   std::int64_t elements, first, second;
 
-  Region(IntArrayRef size, IntArrayRef stride, IntArrayRef other_size, IntArrayRef other_stride, std::int64_t offset)
+  Region(IntArrayRef size, IntArrayRef stride, IntArrayRef other_size, IntArrayRef other_stride,
+         std::int64_t offset)
       : first(std::max<std::int64_t>(-offset, 0)), second(std::max<std::int64_t>(offset, 0)) {
     elements = std::max(window_end(size, stride, first), window_end(other_size, other_stride, second));
   }
@@ -75,20 +80,21 @@ struct Region {
 }  // namespace
 
 struct AsStrided : Operator {
-  static constexpr Schema schema{"as_strided", {"self", "size", "stride", "storage_offset"},
+  static constexpr Schema schema{"as_strided",
+                                 {"self", "size", "stride", "storage_offset"},
                                  "the storage of self read with these sizes, strides and offset"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef, IntArrayRef,
                                  std::optional<std::int64_t>) = &halftone::as_strided;
   static constexpr auto precision = amp::Precision::kAny;
 
   // The last two say where self itself lies in its storage: its gradient is read from there.
-  static Tensor view(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::int64_t offset, IntArrayRef,
-                     std::int64_t) {
+  static Tensor view(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::int64_t offset,
+                     IntArrayRef, std::int64_t) {
     check_window("as_strided", self, size, stride, offset);
     return alias(self, size, stride, offset);
   }
-  static Tensor backward(const Saved& s, const Tensor& grad, IntArrayRef size, IntArrayRef stride, std::int64_t offset,
-                         IntArrayRef self_stride, std::int64_t self_offset) {
+  static Tensor backward(const Saved& s, const Tensor& grad, IntArrayRef size, IntArrayRef stride,
+                         std::int64_t offset, IntArrayRef self_stride, std::int64_t self_offset) {
     return as_strided_backward(grad, s.sizes(0), self_stride, size, stride, offset - self_offset);
   }
   static void samples(Samples& s) {
@@ -111,7 +117,8 @@ struct AsStridedBackward : Operator {
   static Meta infer(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef size,
                     IntArrayRef stride, std::int64_t) {
     if (grad.sizes() != size || size.size() != stride.size() || input_sizes.size() != input_strides.size()) {
-      fail("as_strided_backward", "sizes ", size, " with strides ", stride, " do not fit the gradient ", grad);
+      fail("as_strided_backward", "sizes ", size, " with strides ", stride, " do not fit the gradient ",
+           grad);
     }
     return like(grad, input_sizes);
   }
@@ -141,14 +148,16 @@ struct AsStridedBackward : Operator {
 HALFTONE_REGISTER_OPERATOR(AsStridedBackward)
 
 struct AsStridedScatter : Operator {
-  static constexpr Schema schema{"as_strided_scatter", {"self", "src", "size", "stride", "storage_offset"},
+  static constexpr Schema schema{"as_strided_scatter",
+                                 {"self", "src", "size", "stride", "storage_offset"},
                                  "a contiguous copy of self with the window replaced by src"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef,
                                  std::int64_t) = &halftone::as_strided_scatter;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
 
-  static Meta infer(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride, std::int64_t offset) {
+  static Meta infer(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
+                    std::int64_t offset) {
     const Meta meta = like(self);
     if (size.size() != stride.size() || src.sizes() != size) {
       fail("as_strided_scatter", "expected src of shape ", size, " (stride ", stride, "), got ", src);
@@ -160,8 +169,8 @@ struct AsStridedScatter : Operator {
     }
     return meta;
   }
-  static void run(const Tensor& out, const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
-                  std::int64_t offset) {
+  static void run(const Tensor& out, const Tensor& self, const Tensor& src, IntArrayRef size,
+                  IntArrayRef stride, std::int64_t offset) {
     const CopyKernels& copies = kernels_for<CopyKernels>(out.device());
     copies.copy(out, self);
     copies.copy(alias(out, size, stride, out.storage_offset() + offset), src);
@@ -170,7 +179,8 @@ struct AsStridedScatter : Operator {
                             std::int64_t offset) {
     Tensor for_self, for_src;
     const Tensor laid_out = grad.contiguous();
-    if (s.needs(0)) for_self = as_strided_scatter(laid_out, zeros(size, grad.options()), size, stride, offset);
+    if (s.needs(0))
+      for_self = as_strided_scatter(laid_out, zeros(size, grad.options()), size, stride, offset);
     if (s.needs(1)) for_src = as_strided(laid_out, size, stride, laid_out.storage_offset() + offset);
     return {for_self, for_src};
   }
@@ -183,16 +193,18 @@ struct AsStridedScatter : Operator {
 HALFTONE_REGISTER_OPERATOR(AsStridedScatter)
 }  // namespace ops
 
-Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<std::int64_t> storage_offset) {
+Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                  std::optional<std::int64_t> storage_offset) {
   if (GradMode::is_enabled() && autograd::wants_grad(self) && ops::repeats_elements(self)) {
-    fail("as_strided", self, " is expanded, its gradient is not defined by its storage; call contiguous() first");
+    fail("as_strided", self,
+         " is expanded, its gradient is not defined by its storage; call contiguous() first");
   }
   return ops::dispatch<ops::AsStrided>(self, size, stride, storage_offset.value_or(self.storage_offset()),
                                        self.strides(), self.storage_offset());
 }
 
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef size,
-                           IntArrayRef stride, std::int64_t offset) {
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides,
+                           IntArrayRef size, IntArrayRef stride, std::int64_t offset) {
   return ops::dispatch<ops::AsStridedBackward>(grad, input_sizes, input_strides, size, stride, offset);
 }
 

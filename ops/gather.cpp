@@ -1,5 +1,5 @@
-// Rows and elements by index tensors: index_select, index_add, gather, scatter, scatter_add. Sums into half tensors are
-// accumulated in fp32 and rounded once.
+// Rows and elements by index tensors: index_select, index_add, gather, scatter, scatter_add. Sums into half
+// tensors are accumulated in fp32 and rounded once.
 
 #include "halftone/kernels/copy.h"
 #include "halftone/kernels/index.h"
@@ -14,7 +14,8 @@ const IndexKernels& kernels(const Tensor& tensor) { return kernels_for<IndexKern
 
 void check_same_dtype(const char* op, const Tensor& self, const char* name, const Tensor& other) {
   if (other.scalar_type() != self.scalar_type()) {
-    fail(op, "self and ", name, " must have one dtype, got ", self.scalar_type(), " and ", other.scalar_type());
+    fail(op, "self and ", name, " must have one dtype, got ", self.scalar_type(), " and ",
+         other.scalar_type());
   }
 }
 
@@ -25,7 +26,9 @@ std::int64_t check_rows(const char* op, const Tensor& self, std::int64_t dim, co
   return wrap_dim(op, dim, self.dim());
 }
 
-Tensor as_rows(const Tensor& index) { return index.dim() == 1 ? index : alias(index, {1}, {1}, index.storage_offset()); }
+Tensor as_rows(const Tensor& index) {
+  return index.dim() == 1 ? index : alias(index, {1}, {1}, index.storage_offset());
+}
 
 /// gather and scatter: index lies inside self but along `dim`.
 void check_elements(const char* op, const Tensor& self, std::int64_t dim, const Tensor& index) {
@@ -33,7 +36,8 @@ void check_elements(const char* op, const Tensor& self, std::int64_t dim, const 
   bool fits = index.dim() == self.dim();
   for (std::int64_t i = 0; fits && i < self.dim(); ++i) fits = i == d || index.size(i) <= self.size(i);
   if (!fits && index.numel() > 0) {
-    fail(op, "index ", index, " must have the dimensions of self ", self, " and be no larger outside dimension ", d);
+    fail(op, "index ", index, " must have the dimensions of self ", self,
+         " and be no larger outside dimension ", d);
   }
 }
 
@@ -42,7 +46,8 @@ void check_index_range(const char* op, const Tensor& self, std::int64_t dim, con
   kernels(self).check_range(op, index, self.dim() == 0 ? 1 : self.size(d), d, false);
 }
 
-/// For each element of index, whether a scatter leaves its source in place (the last of those that go to one place).
+/// For each element of index, whether a scatter leaves its source in place (the last of those that go to one
+/// place).
 Tensor written_last(const Dims& self_sizes, std::int64_t dim, const Tensor& index) {
   NoGradGuard no_grad;
   const std::int64_t d = wrap_dim("scatter", dim, static_cast<std::int64_t>(self_sizes.size()));
@@ -66,7 +71,8 @@ Tensor covered(const Tensor& src, const Tensor& index) {
 }  // namespace
 
 struct IndexSelect : Operator {
-  static constexpr Schema schema{"index_select", {"self", "dim", "index"}, "the slices along dim that index names"};
+  static constexpr Schema schema{
+      "index_select", {"self", "dim", "index"}, "the slices along dim that index names"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&) = &halftone::index_select;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1, {0});
@@ -93,14 +99,16 @@ struct IndexSelect : Operator {
 HALFTONE_REGISTER_OPERATOR(IndexSelect)
 
 struct IndexAdd : Operator {
-  static constexpr Schema schema{"index_add", {"self", "dim", "index", "source", "alpha"},
+  static constexpr Schema schema{"index_add",
+                                 {"self", "dim", "index", "source", "alpha"},
                                  "self with alpha * source added to the slices along dim that index names"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&, const Tensor&,
                                  const Scalar&) = &halftone::index_add;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr Keep saves = keep_input(1, {2});
 
-  static Meta infer(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source, const Scalar&) {
+  static Meta infer(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
+                    const Scalar&) {
     const std::int64_t d = check_rows("index_add", self, dim, index);
     check_same_dtype("index_add", self, "source", source);
     Dims sizes = self.sizes().dims();
@@ -108,8 +116,8 @@ struct IndexAdd : Operator {
     if (source.sizes() != sizes) fail("index_add", "expected source of shape ", sizes, ", got ", source);
     return like(self);
   }
-  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
-                  const Scalar& alpha) {
+  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index,
+                  const Tensor& source, const Scalar& alpha) {
     check_index_range("index_add", self, dim, index);
     add_into(out, self, [&](const Tensor& sums) {
       kernels(out).add(sums, as_rows(index), {wrap_dim("index_add", dim, self.dim())}, source, alpha);
@@ -132,7 +140,8 @@ struct IndexAdd : Operator {
 HALFTONE_REGISTER_OPERATOR(IndexAdd)
 
 struct Gather : Operator {
-  static constexpr Schema schema{"gather", {"self", "dim", "index"}, "the element at index[i] along dim, for every i"};
+  static constexpr Schema schema{
+      "gather", {"self", "dim", "index"}, "the element at index[i] along dim, for every i"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&) = &halftone::gather;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1, {0});
@@ -157,9 +166,11 @@ struct Gather : Operator {
 HALFTONE_REGISTER_OPERATOR(Gather)
 
 struct Scatter : Operator {
-  static constexpr Schema schema{"scatter", {"self", "dim", "index", "src"},
+  static constexpr Schema schema{"scatter",
+                                 {"self", "dim", "index", "src"},
                                  "self with src[i] written at index[i] along dim; the last of several wins"};
-  static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&, const Tensor&) = &halftone::scatter;
+  static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&,
+                                 const Tensor&) = &halftone::scatter;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr Keep saves = keep_input(1);
 
@@ -169,7 +180,8 @@ struct Scatter : Operator {
     if (src.sizes() != index.sizes()) fail("scatter", "src ", src, " must cover index ", index);
     return like(self);
   }
-  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src) {
+  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index,
+                  const Tensor& src) {
     check_index_range("scatter", self, dim, index);
     copy_unless_same(out, self);
     kernels(out).scatter(out, wrap_dim("scatter", dim, self.dim()), index, src);
@@ -186,16 +198,19 @@ struct Scatter : Operator {
   }
   static void samples(Samples& s) {
     s(s.rand({3, 4}), 1, s.randint({3, 2}, 0, 4), s.rand({3, 2}));
-    s(s.rand({3, 2}), 0, s.randint({5, 2}, 0, 3), s.rand({6, 2}));  // some write to one place; src larger than index
+    s(s.rand({3, 2}), 0, s.randint({5, 2}, 0, 3),
+      s.rand({6, 2}));  // some write to one place; src larger than index
     s(s.rand({2, 2}), -1, s.randint({0, 2}, 0, 2), s.rand({0, 2}));
   }
 };
 HALFTONE_REGISTER_OPERATOR(Scatter)
 
 struct ScatterAdd : Operator {
-  static constexpr Schema schema{"scatter_add", {"self", "dim", "index", "src"},
+  static constexpr Schema schema{"scatter_add",
+                                 {"self", "dim", "index", "src"},
                                  "self with src[i] added at index[i] along dim, in order"};
-  static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&, const Tensor&) = &halftone::scatter_add;
+  static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&,
+                                 const Tensor&) = &halftone::scatter_add;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr Keep saves = keep_input(1, {2});
 
@@ -205,7 +220,8 @@ struct ScatterAdd : Operator {
     if (src.sizes() != index.sizes()) fail("scatter_add", "src ", src, " must cover index ", index);
     return like(self);
   }
-  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src) {
+  static void run(const Tensor& out, const Tensor& self, std::int64_t dim, const Tensor& index,
+                  const Tensor& src) {
     check_index_range("scatter_add", self, dim, index);
     add_into(out, self, [&](const Tensor& sums) {
       kernels(out).scatter_add(sums, wrap_dim("scatter_add", dim, self.dim()), index, src);
@@ -233,7 +249,8 @@ Tensor index_add(const Tensor& self, std::int64_t dim, const Tensor& index, cons
   return ops::dispatch<ops::IndexAdd>(self, dim, ops::as_index("index_add", index), source, alpha);
 }
 
-Tensor& index_add_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+Tensor& index_add_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
+                   const Scalar& alpha) {
   return ops::dispatch_inplace<ops::IndexAdd>(self, dim, ops::as_index("index_add_", index),
                                               source.to(self.scalar_type()), alpha);
 }
@@ -260,7 +277,8 @@ Tensor& scatter_(Tensor& self, std::int64_t dim, const Tensor& index, const Scal
 }
 
 Tensor scatter_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src) {
-  return ops::dispatch<ops::ScatterAdd>(self, dim, ops::as_index("scatter_add", index), ops::covered(src, index));
+  return ops::dispatch<ops::ScatterAdd>(self, dim, ops::as_index("scatter_add", index),
+                                        ops::covered(src, index));
 }
 
 Tensor& scatter_add_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src) {

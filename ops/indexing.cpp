@@ -1,5 +1,5 @@
-// Advanced indexing: index, index_put, masked_select, nonzero. Index tensors and masks become one int64 tensor of checked
-// positions in the indexed dimensions; the operators work on that.
+// Advanced indexing: index, index_put, masked_select, nonzero. Index tensors and masks become one int64
+// tensor of checked positions in the indexed dimensions; the operators work on that.
 
 #include "halftone/ops/index_support.h"
 
@@ -59,8 +59,8 @@ Places find_places(const char* op, const Tensor& self, const TensorList& indices
   return places;
 }
 
-/// Dimensions before those of the index in the indexed result: where the indexed ones were if they are adjacent, else none
-/// (NumPy's rule).
+/// Dimensions before those of the index in the indexed result: where the indexed ones were if they are
+/// adjacent, else none (NumPy's rule).
 std::size_t index_front(const Dims& dims) {
   for (std::size_t i = 1; i < dims.size(); ++i) {
     if (dims[i] != dims[i - 1] + 1) return 0;
@@ -72,7 +72,8 @@ std::size_t index_front(const Dims& dims) {
 Dims indexed_sizes(IntArrayRef self, const Tensor& positions, const Dims& dims) {
   Dims out;
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(self.size()); ++d) {
-    if (std::find(dims.begin(), dims.end(), d) == dims.end()) out.push_back(self[static_cast<std::size_t>(d)]);
+    if (std::find(dims.begin(), dims.end(), d) == dims.end())
+      out.push_back(self[static_cast<std::size_t>(d)]);
   }
   for (std::size_t i = 0; i < positions.sizes().size(); ++i) {
     out.insert(index_front(dims) + i, positions.sizes()[i]);
@@ -80,7 +81,8 @@ Dims indexed_sizes(IntArrayRef self, const Tensor& positions, const Dims& dims) 
   return out;
 }
 
-/// For each position, whether a later one names the same place; shaped to broadcast against the indexed result.
+/// For each position, whether a later one names the same place; shaped to broadcast against the indexed
+/// result.
 Tensor overwritten(const Dims& self_sizes, const Tensor& positions, const Dims& dims) {
   NoGradGuard no_grad;
   std::int64_t places = 1;
@@ -99,7 +101,8 @@ Tensor overwritten(const Dims& self_sizes, const Tensor& positions, const Dims& 
 }  // namespace
 
 struct Index : Operator {
-  static constexpr Schema schema{"index", {"self", "indices"}, "the elements that index tensors or masks name"};
+  static constexpr Schema schema{
+      "index", {"self", "indices"}, "the elements that index tensors or masks name"};
   static constexpr Tensor (*api)(const Tensor&, const TensorList&) = &halftone::index;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1, {0});
@@ -124,15 +127,20 @@ struct Index : Operator {
 HALFTONE_REGISTER_OPERATOR(Index)
 
 struct IndexPut : Operator {
-  static constexpr Schema schema{"index_put", {"self", "indices", "values", "accumulate"},
-                                 "self with values written (the last of several wins) or added where indices say"};
-  static constexpr Tensor (*api)(const Tensor&, const TensorList&, const Tensor&, bool) = &halftone::index_put;
+  static constexpr Schema schema{
+      "index_put",
+      {"self", "indices", "values", "accumulate"},
+      "self with values written (the last of several wins) or added where indices say"};
+  static constexpr Tensor (*api)(const Tensor&, const TensorList&, const Tensor&,
+                                 bool) = &halftone::index_put;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr Keep saves = keep_input(1);
 
-  static Meta infer(const Tensor& self, const Tensor& positions, const Tensor& values, const Dims& dims, bool) {
+  static Meta infer(const Tensor& self, const Tensor& positions, const Tensor& values, const Dims& dims,
+                    bool) {
     if (values.scalar_type() != self.scalar_type()) {
-      fail("index_put", "self and values must have one dtype, got ", self.scalar_type(), " and ", values.scalar_type());
+      fail("index_put", "self and values must have one dtype, got ", self.scalar_type(), " and ",
+           values.scalar_type());
     }
     const Dims wanted = indexed_sizes(self.sizes(), positions, dims);
     if (values.dim() > static_cast<std::int64_t>(wanted.size()) ||
@@ -166,8 +174,10 @@ struct IndexPut : Operator {
   static void samples(Samples& s) {
     const Tensor none;
     s(s.rand({4, 3}), std::vector<Tensor>{s.randint({6}, -4, 4)}, s.rand({6, 3}), true);
-    s(s.rand({4, 3}), std::vector<Tensor>{s.randint({6}, 0, 4)}, s.rand({6, 3}), false);  // some write to one place
-    s(s.rand({3, 2, 4}), std::vector<Tensor>{s.randint({2, 1}, 0, 3), none, s.randint({3}, 0, 4)}, s.rand({3, 1}), false);
+    s(s.rand({4, 3}), std::vector<Tensor>{s.randint({6}, 0, 4)}, s.rand({6, 3}),
+      false);  // some write to one place
+    s(s.rand({3, 2, 4}), std::vector<Tensor>{s.randint({2, 1}, 0, 3), none, s.randint({3}, 0, 4)},
+      s.rand({3, 1}), false);
     s(s.rand({2, 3, 2}), std::vector<Tensor>{none, s.randint({4}, 0, 3)}, s.rand({2, 4, 2}), false);
     s(s.rand({3, 4}), std::vector<Tensor>{s.mask({3, 4})}, s.rand({}), true);
     s(s.rand({2, 0}), std::vector<Tensor>{s.randint({3}, 0, 2)}, s.rand({3, 0}), false);
@@ -180,7 +190,8 @@ Tensor Index::backward(const Saved& s, const Tensor& grad, const Dims& dims) {
 }
 
 struct Nonzero : Operator {
-  static constexpr Schema schema{"nonzero", {"self"}, "coordinates of the elements that are not zero, one row each"};
+  static constexpr Schema schema{
+      "nonzero", {"self"}, "coordinates of the elements that are not zero, one row each"};
   static constexpr Tensor (*api)(const Tensor&) = &halftone::nonzero;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool differentiable = false;
@@ -214,8 +225,8 @@ Tensor index_put(const Tensor& self, const TensorList& indices, const Tensor& va
 Tensor& index_put_(Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate) {
   const ops::Places places = ops::find_places("index_put_", self, indices);
   if (places.dims.empty()) fail("index_put_", "expected at least one index tensor");
-  return ops::dispatch_inplace<ops::IndexPut>(self, places.positions, values.to(self.scalar_type()), places.dims,
-                                              accumulate);
+  return ops::dispatch_inplace<ops::IndexPut>(self, places.positions, values.to(self.scalar_type()),
+                                              places.dims, accumulate);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {

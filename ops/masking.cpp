@@ -12,14 +12,16 @@ void check_mask(const char* op, const char* name, const Tensor& mask) {
   if (mask.scalar_type() != kBool) fail(op, name, " must be bool, got ", mask);
 }
 
-void run_fn(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> inputs, const Params& params = {}) {
+void run_fn(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> inputs,
+            const Params& params = {}) {
   kernels_for<PointwiseKernels>(out.device()).run(fn, out, {inputs.begin(), inputs.size()}, params);
 }
 
 }  // namespace
 
 struct MaskedFill : Operator {
-  static constexpr Schema schema{"masked_fill", {"self", "mask", "value"}, "value where mask is true, else self"};
+  static constexpr Schema schema{
+      "masked_fill", {"self", "mask", "value"}, "value where mask is true, else self"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Scalar&) = &halftone::masked_fill;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1);
@@ -47,7 +49,8 @@ struct MaskedFill : Operator {
 HALFTONE_REGISTER_OPERATOR(MaskedFill)
 
 struct Where : Operator {
-  static constexpr Schema schema{"where", {"condition", "self", "other"}, "self where condition is true, else other"};
+  static constexpr Schema schema{
+      "where", {"condition", "self", "other"}, "self where condition is true, else other"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&) = &halftone::where;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr bool mixed_inputs = true;

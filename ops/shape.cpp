@@ -1,5 +1,5 @@
-// Copies that rearrange: cat, stack, flip, roll, repeat, triangles. Elements are converted while they are copied, never
-// before.
+// Copies that rearrange: cat, stack, flip, roll, repeat, triangles. Elements are converted while they are
+// copied, never before.
 
 #include "halftone/kernels/copy.h"
 #include "halftone/kernels/index.h"
@@ -12,7 +12,9 @@ namespace {
 
 std::size_t at(std::int64_t dim) { return static_cast<std::size_t>(dim); }
 
-void copy_into(const Tensor& out, const Tensor& src) { kernels_for<CopyKernels>(out.device()).copy(out, src); }
+void copy_into(const Tensor& out, const Tensor& src) {
+  kernels_for<CopyKernels>(out.device()).copy(out, src);
+}
 
 /// The dtype that represents all of them.
 ScalarType widest(const char* op, const TensorList& tensors) {
@@ -66,8 +68,10 @@ struct Cat : Operator {
         continue;
       }
       bool fits = tensor.dim() == first->dim();
-      for (std::int64_t i = 0; fits && i < tensor.dim(); ++i) fits = i == d || tensor.size(i) == first->size(i);
-      if (!fits) fail("cat", "shapes ", first->sizes(), " and ", tensor.sizes(), " differ outside dimension ", d);
+      for (std::int64_t i = 0; fits && i < tensor.dim(); ++i)
+        fits = i == d || tensor.size(i) == first->size(i);
+      if (!fits)
+        fail("cat", "shapes ", first->sizes(), " and ", tensor.sizes(), " differ outside dimension ", d);
       sizes[at(d)] += tensor.size(d);
     }
     return like(tensors[0], sizes, dtype);
@@ -105,7 +109,8 @@ struct Cat : Operator {
 HALFTONE_REGISTER_OPERATOR(Cat)
 
 struct Stack : Operator {
-  static constexpr Schema schema{"stack", {"tensors", "dim"}, "tensors of one shape along a new dimension dim"};
+  static constexpr Schema schema{
+      "stack", {"tensors", "dim"}, "tensors of one shape along a new dimension dim"};
   static constexpr Tensor (*api)(const TensorList&, std::int64_t) = &halftone::stack;
   static constexpr auto precision = amp::Precision::kPromote;
   static constexpr bool mixed_inputs = true;
@@ -164,7 +169,8 @@ struct Flip : Operator {
 HALFTONE_REGISTER_OPERATOR(Flip)
 
 struct Roll : Operator {
-  static constexpr Schema schema{"roll", {"self", "shifts", "dims"}, "elements moved on along dims, round the end"};
+  static constexpr Schema schema{
+      "roll", {"self", "shifts", "dims"}, "elements moved on along dims, round the end"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef, IntArrayRef) = &halftone::roll;
   static constexpr auto precision = amp::Precision::kAny;
 
@@ -176,14 +182,16 @@ struct Roll : Operator {
     return like(self);
   }
   // Along each dimension two pieces change places.
-  static void move(const Tensor& out, const Tensor& self, IntArrayRef shifts, const Dims& dims, std::size_t next) {
+  static void move(const Tensor& out, const Tensor& self, IntArrayRef shifts, const Dims& dims,
+                   std::size_t next) {
     if (next == dims.size()) {
       copy_into(out, self);
       return;
     }
     const std::int64_t d = dims[next], size = self.size(d);
     const std::int64_t shift = ((shifts[next] % size) + size) % size;
-    move(alias_slice(out, d, shift, size - shift), alias_slice(self, d, 0, size - shift), shifts, dims, next + 1);
+    move(alias_slice(out, d, shift, size - shift), alias_slice(self, d, 0, size - shift), shifts, dims,
+         next + 1);
     if (shift > 0) {
       move(alias_slice(out, d, 0, shift), alias_slice(self, d, size - shift, shift), shifts, dims, next + 1);
     }
@@ -229,13 +237,15 @@ struct Triangle : Operator {
 };
 
 struct Tril : Triangle<false> {
-  static constexpr Schema schema{"tril", {"self", "diagonal"}, "zero above the given diagonal of every matrix"};
+  static constexpr Schema schema{
+      "tril", {"self", "diagonal"}, "zero above the given diagonal of every matrix"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t) = &halftone::tril;
 };
 HALFTONE_REGISTER_OPERATOR(Tril)
 
 struct Triu : Triangle<true> {
-  static constexpr Schema schema{"triu", {"self", "diagonal"}, "zero below the given diagonal of every matrix"};
+  static constexpr Schema schema{
+      "triu", {"self", "diagonal"}, "zero below the given diagonal of every matrix"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t) = &halftone::triu;
 };
 HALFTONE_REGISTER_OPERATOR(Triu)
@@ -258,7 +268,8 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
 Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   const std::size_t rank = repeats.size();
   if (static_cast<std::int64_t>(rank) < self.dim()) {
-    fail("repeat", "expected a count for each of the ", self.dim(), " dimensions of ", self, ", got ", repeats);
+    fail("repeat", "expected a count for each of the ", self.dim(), " dimensions of ", self, ", got ",
+         repeats);
   }
   for (std::int64_t count : repeats) {
     if (count < 0) fail("repeat", "counts must not be negative, got ", repeats);

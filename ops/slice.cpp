@@ -1,5 +1,5 @@
-// Views of a part: select, slice, diagonal. Each gradient is written into zeros of the input's shape by one backward
-// operator.
+// Views of a part: select, slice, diagonal. Each gradient is written into zeros of the input's shape by one
+// backward operator.
 
 #include <limits>
 
@@ -55,7 +55,9 @@ void check_part(const char* op, const Tensor& part, const Tensor& grad) {
 }
 
 /// A tensor of that shape without memory of its own, to ask for windows.
-Tensor shape_of(const Tensor& grad, IntArrayRef sizes) { return alias(grad, sizes, contiguous_strides(sizes), 0); }
+Tensor shape_of(const Tensor& grad, IntArrayRef sizes) {
+  return alias(grad, sizes, contiguous_strides(sizes), 0);
+}
 
 }  // namespace
 
@@ -99,10 +101,11 @@ struct Select : Operator {
 HALFTONE_REGISTER_OPERATOR(Select)
 
 struct Slice : Operator {
-  static constexpr Schema schema{"slice", {"self", "dim", "start", "end", "step"},
+  static constexpr Schema schema{"slice",
+                                 {"self", "dim", "start", "end", "step"},
                                  "elements start, start + step, ... before end along dim"};
-  static constexpr Tensor (*api)(const Tensor&, std::int64_t, std::optional<std::int64_t>, std::optional<std::int64_t>,
-                                 std::int64_t) = &halftone::slice;
+  static constexpr Tensor (*api)(const Tensor&, std::int64_t, std::optional<std::int64_t>,
+                                 std::optional<std::int64_t>, std::int64_t) = &halftone::slice;
   static constexpr auto precision = amp::Precision::kAny;
 
   static Tensor view(const Tensor& self, std::int64_t dim, std::optional<std::int64_t> start,
@@ -110,8 +113,9 @@ struct Slice : Operator {
     const Range range = slice_range(self, dim, start, end, step);
     return alias_slice(self, range.dim, range.start, range.length, step);
   }
-  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t dim, std::optional<std::int64_t> start,
-                         std::optional<std::int64_t> end, std::int64_t step) {
+  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t dim,
+                         std::optional<std::int64_t> start, std::optional<std::int64_t> end,
+                         std::int64_t step) {
     return slice_backward(grad, s.sizes(0), dim, start.value_or(0),
                           end.value_or(std::numeric_limits<std::int64_t>::max()), step);
   }
@@ -126,14 +130,16 @@ struct Slice : Operator {
 HALFTONE_REGISTER_OPERATOR(Slice)
 
 struct Diagonal : Operator {
-  static constexpr Schema schema{"diagonal", {"self", "offset", "dim1", "dim2"},
-                                 "the diagonal between two dimensions, as the last one"};
-  static constexpr Tensor (*api)(const Tensor&, std::int64_t, std::int64_t, std::int64_t) = &halftone::diagonal;
+  static constexpr Schema schema{
+      "diagonal", {"self", "offset", "dim1", "dim2"}, "the diagonal between two dimensions, as the last one"};
+  static constexpr Tensor (*api)(const Tensor&, std::int64_t, std::int64_t,
+                                 std::int64_t) = &halftone::diagonal;
   static constexpr auto precision = amp::Precision::kAny;
 
   static Tensor view(const Tensor& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
     const std::int64_t a = wrap_dim("diagonal", dim1, self.dim()), b = wrap_dim("diagonal", dim2, self.dim());
-    if (self.dim() < 2 || a == b) fail("diagonal", "expected two different dimensions of ", self, ", got ", dim1, " and ", dim2);
+    if (self.dim() < 2 || a == b)
+      fail("diagonal", "expected two different dimensions of ", self, ", got ", dim1, " and ", dim2);
     return alias_diagonal(self, offset, a, b);
   }
   static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t offset, std::int64_t dim1,
@@ -150,9 +156,11 @@ struct Diagonal : Operator {
 HALFTONE_REGISTER_OPERATOR(Diagonal)
 
 struct SelectBackward : Operator {
-  static constexpr Schema schema{"select_backward", {"grad", "input_sizes", "dim", "index"},
+  static constexpr Schema schema{"select_backward",
+                                 {"grad", "input_sizes", "dim", "index"},
                                  "zeros of input_sizes with grad at index along dim"};
-  static constexpr Tensor (*api)(const Tensor&, IntArrayRef, std::int64_t, std::int64_t) = &halftone::select_backward;
+  static constexpr Tensor (*api)(const Tensor&, IntArrayRef, std::int64_t,
+                                 std::int64_t) = &halftone::select_backward;
   static constexpr auto precision = amp::Precision::kAny;
 
   static Tensor part(const Tensor& whole, std::int64_t dim, std::int64_t index) {
@@ -167,7 +175,8 @@ struct SelectBackward : Operator {
   static void run(const Tensor& out, const Tensor& grad, IntArrayRef, std::int64_t dim, std::int64_t index) {
     write_part(out, part(out, dim, index), grad);
   }
-  static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef, std::int64_t dim, std::int64_t index) {
+  static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef, std::int64_t dim,
+                         std::int64_t index) {
     return select(grad, dim, index);
   }
   static void samples(Samples& s) {
@@ -179,18 +188,20 @@ struct SelectBackward : Operator {
 HALFTONE_REGISTER_OPERATOR(SelectBackward)
 
 struct SliceBackward : Operator {
-  static constexpr Schema schema{"slice_backward", {"grad", "input_sizes", "dim", "start", "end", "step"},
+  static constexpr Schema schema{"slice_backward",
+                                 {"grad", "input_sizes", "dim", "start", "end", "step"},
                                  "zeros of input_sizes with grad in the slice"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef, std::int64_t, std::int64_t, std::int64_t,
                                  std::int64_t) = &halftone::slice_backward;
   static constexpr auto precision = amp::Precision::kAny;
 
-  static Tensor part(const Tensor& whole, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  static Tensor part(const Tensor& whole, std::int64_t dim, std::int64_t start, std::int64_t end,
+                     std::int64_t step) {
     const Range range = slice_range(whole, dim, start, end, step);
     return alias_slice(whole, range.dim, range.start, range.length, step);
   }
-  static Meta infer(const Tensor& grad, IntArrayRef sizes, std::int64_t dim, std::int64_t start, std::int64_t end,
-                    std::int64_t step) {
+  static Meta infer(const Tensor& grad, IntArrayRef sizes, std::int64_t dim, std::int64_t start,
+                    std::int64_t end, std::int64_t step) {
     check_part("slice_backward", part(shape_of(grad, sizes), dim, start, end, step), grad);
     return like(grad, sizes);
   }
@@ -211,7 +222,8 @@ struct SliceBackward : Operator {
 HALFTONE_REGISTER_OPERATOR(SliceBackward)
 
 struct DiagonalBackward : Operator {
-  static constexpr Schema schema{"diagonal_backward", {"grad", "input_sizes", "offset", "dim1", "dim2"},
+  static constexpr Schema schema{"diagonal_backward",
+                                 {"grad", "input_sizes", "offset", "dim1", "dim2"},
                                  "zeros of input_sizes with grad on the diagonal"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef, std::int64_t, std::int64_t,
                                  std::int64_t) = &halftone::diagonal_backward;
@@ -220,10 +232,12 @@ struct DiagonalBackward : Operator {
   static Tensor part(const Tensor& whole, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
     const std::int64_t a = wrap_dim("diagonal_backward", dim1, whole.dim());
     const std::int64_t b = wrap_dim("diagonal_backward", dim2, whole.dim());
-    if (whole.dim() < 2 || a == b) fail("diagonal_backward", "expected two different dimensions of ", whole.sizes());
+    if (whole.dim() < 2 || a == b)
+      fail("diagonal_backward", "expected two different dimensions of ", whole.sizes());
     return alias_diagonal(whole, offset, a, b);
   }
-  static Meta infer(const Tensor& grad, IntArrayRef sizes, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
+  static Meta infer(const Tensor& grad, IntArrayRef sizes, std::int64_t offset, std::int64_t dim1,
+                    std::int64_t dim2) {
     check_part("diagonal_backward", part(shape_of(grad, sizes), offset, dim1, dim2), grad);
     return like(grad, sizes);
   }
@@ -231,8 +245,8 @@ struct DiagonalBackward : Operator {
                   std::int64_t dim2) {
     write_part(out, part(out, offset, dim1, dim2), grad);
   }
-  static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef, std::int64_t offset, std::int64_t dim1,
-                         std::int64_t dim2) {
+  static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef, std::int64_t offset,
+                         std::int64_t dim1, std::int64_t dim2) {
     return diagonal(grad, offset, dim1, dim2);
   }
   static void samples(Samples& s) {
@@ -248,8 +262,8 @@ Tensor select(const Tensor& self, std::int64_t dim, std::int64_t index) {
   return ops::dispatch<ops::Select>(self, dim, index);
 }
 
-Tensor slice(const Tensor& self, std::int64_t dim, std::optional<std::int64_t> start, std::optional<std::int64_t> end,
-             std::int64_t step) {
+Tensor slice(const Tensor& self, std::int64_t dim, std::optional<std::int64_t> start,
+             std::optional<std::int64_t> end, std::int64_t step) {
   return ops::dispatch<ops::Slice>(self, dim, start, end, step);
 }
 
@@ -259,7 +273,8 @@ Tensor narrow(const Tensor& self, std::int64_t dim, std::int64_t start, std::int
   const std::int64_t size = self.size(d);
   const std::int64_t from = start < 0 ? start + size : start;
   if (from < 0 || length < 0 || from + length > size) {
-    fail("narrow", "start ", start, " with length ", length, " does not fit dimension ", d, " of size ", size, " of ", self);
+    fail("narrow", "start ", start, " with length ", length, " does not fit dimension ", d, " of size ", size,
+         " of ", self);
   }
   return slice(self, d, from, from + length);
 }

@@ -1,4 +1,5 @@
-// Order along a dimension: sort, topk, argsort; one_hot. NaN counts as the largest value, equal values keep their order.
+// Order along a dimension: sort, topk, argsort; one_hot. NaN counts as the largest value, equal values keep
+// their order.
 
 #include "halftone/ops/index_support.h"
 
@@ -19,7 +20,8 @@ Tensor return_to(const Saved& s, const Tensor& grad, std::int64_t dim) {
 }  // namespace
 
 struct Sort : Operator {
-  static constexpr Schema schema{"sort", {"self", "dim", "descending"}, "values in order along dim, and where they were"};
+  static constexpr Schema schema{
+      "sort", {"self", "dim", "descending"}, "values in order along dim, and where they were"};
   static constexpr std::tuple<Tensor, Tensor> (*api)(const Tensor&, std::int64_t, bool) = &halftone::sort;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_result(1);
@@ -44,8 +46,10 @@ struct Sort : Operator {
 HALFTONE_REGISTER_OPERATOR(Sort)
 
 struct Topk : Operator {
-  static constexpr Schema schema{"topk", {"self", "k", "dim", "largest", "sorted"},
-                                 "the k largest (or smallest) values along dim, in order, and where they were"};
+  static constexpr Schema schema{
+      "topk",
+      {"self", "k", "dim", "largest", "sorted"},
+      "the k largest (or smallest) values along dim, in order, and where they were"};
   static constexpr std::tuple<Tensor, Tensor> (*api)(const Tensor&, std::int64_t, std::int64_t, bool,
                                                      bool) = &halftone::topk;
   static constexpr auto precision = amp::Precision::kAny;
@@ -55,7 +59,8 @@ struct Topk : Operator {
     const std::int64_t d = wrap_dim("topk", dim, self.dim());
     Dims sizes = self.sizes().dims();
     const std::int64_t size = sizes.empty() ? 1 : sizes[static_cast<std::size_t>(d)];
-    if (k < 0 || k > size) fail("topk", "k = ", k, " does not fit dimension ", d, " of size ", size, " of ", self);
+    if (k < 0 || k > size)
+      fail("topk", "k = ", k, " does not fit dimension ", d, " of size ", size, " of ", self);
     if (sizes.empty()) {
       if (k == 0) fail("topk", "k must be 1 for a 0-d tensor");
     } else {
@@ -63,8 +68,8 @@ struct Topk : Operator {
     }
     return {like(self, sizes), like(self, sizes, kLong)};
   }
-  static void run(const std::array<Tensor, 2>& out, const Tensor& self, std::int64_t, std::int64_t dim, bool largest,
-                  bool) {
+  static void run(const std::array<Tensor, 2>& out, const Tensor& self, std::int64_t, std::int64_t dim,
+                  bool largest, bool) {
     sort_into(out, self, wrap_dim("topk", dim, self.dim()), largest);
   }
   static Tensor backward(const Saved& s, const Gradients& grads, std::int64_t, std::int64_t dim, bool, bool) {
@@ -86,7 +91,8 @@ std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim, bool desce
   return {values, indices};
 }
 
-std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim, bool largest, bool sorted) {
+std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim, bool largest,
+                                bool sorted) {
   const auto [values, indices] = ops::dispatch<ops::Topk>(self, k, dim, largest, sorted);
   return {values, indices};
 }

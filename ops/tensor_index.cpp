@@ -8,10 +8,12 @@ namespace halftone {
 namespace indexing {
 
 TensorIndex::TensorIndex(const char* dots) : kind_(Kind::kEllipsis) {
-  if (std::strcmp(dots, "...") != 0) fail("index", "the only text accepted as an index is \"...\", got \"", dots, "\"");
+  if (std::strcmp(dots, "...") != 0)
+    fail("index", "the only text accepted as an index is \"...\", got \"", dots, "\"");
 }
 
-TensorIndex::TensorIndex(const Tensor& tensor) : kind_(Kind::kTensor), tensor_(std::make_shared<Tensor>(tensor)) {
+TensorIndex::TensorIndex(const Tensor& tensor)
+    : kind_(Kind::kTensor), tensor_(std::make_shared<Tensor>(tensor)) {
   if (!tensor.defined()) fail("index", "an index tensor is undefined");
 }
 
@@ -22,8 +24,8 @@ namespace {
 using indexing::TensorIndex;
 using Kind = TensorIndex::Kind;
 
-/// What is left when everything but index tensors is applied as views: one entry per dimension, undefined where all is
-/// taken.
+/// What is left when everything but index tensors is applied as views: one entry per dimension, undefined
+/// where all is taken.
 struct Applied {
   Tensor view;
   std::vector<Tensor> entries;
@@ -45,10 +47,13 @@ std::int64_t consumed(const TensorIndex& index) {
   switch (index.kind()) {
     case Kind::kNone:
     case Kind::kEllipsis:
-    case Kind::kBoolean: return 0;
+    case Kind::kBoolean:
+      return 0;
     case Kind::kInteger:
-    case Kind::kSlice: return 1;
-    case Kind::kTensor: return is_mask(index.tensor()) ? index.tensor().dim() : 1;
+    case Kind::kSlice:
+      return 1;
+    case Kind::kTensor:
+      return is_mask(index.tensor()) ? index.tensor().dim() : 1;
   }
   return 1;
 }
@@ -82,9 +87,15 @@ Applied apply(const Tensor& self, const TensorIndex* indices, std::size_t count)
       continue;
     }
     switch (index.kind()) {
-      case Kind::kNone: out.view = unsqueeze(out.view, dim++); break;
-      case Kind::kEllipsis: dim += self.dim() - used; break;
-      case Kind::kBoolean: put_bool(index.boolean()); break;
+      case Kind::kNone:
+        out.view = unsqueeze(out.view, dim++);
+        break;
+      case Kind::kEllipsis:
+        dim += self.dim() - used;
+        break;
+      case Kind::kBoolean:
+        put_bool(index.boolean());
+        break;
       case Kind::kSlice:
         out.view = slice(out.view, dim, index.slice().start(), index.slice().stop(), index.slice().step());
         ++dim;
@@ -109,7 +120,8 @@ Applied apply(const Tensor& self, const TensorIndex* indices, std::size_t count)
         for (std::int64_t d = 0; d < tensor.dim(); ++d, ++dim) put_entry(select(found, 1, d));
         break;
       }
-      case Kind::kInteger: break;  // done above
+      case Kind::kInteger:
+        break;  // done above
     }
   }
   return out;
@@ -120,7 +132,8 @@ Tensor read(const Tensor& self, const TensorIndex* indices, std::size_t count) {
   return applied.entries.empty() ? applied.view : index(applied.view, applied.entries);
 }
 
-/// Without the leading dimensions of size 1 that `rank` dimensions have no room for: values may have them (NumPy's rule).
+/// Without the leading dimensions of size 1 that `rank` dimensions have no room for: values may have them
+/// (NumPy's rule).
 Tensor without_leading_ones(Tensor values, std::int64_t rank) {
   while (values.dim() > rank && values.size(0) == 1) values = select(values, 0, 0);
   return values;

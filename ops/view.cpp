@@ -1,5 +1,5 @@
-// Views that change the shape: results that share the input's memory. Their gradients go back through the matching
-// view.
+// Views that change the shape: results that share the input's memory. Their gradients go back through the
+// matching view.
 
 #include "halftone/ops/alias.h"
 #include "halftone/ops/operator.h"
@@ -10,8 +10,8 @@ namespace {
 
 std::size_t at(std::int64_t dim) { return static_cast<std::size_t>(dim); }
 
-/// Strides under which memory laid out as (sizes, strides) reads as `wanted`; nothing when no strides do. Dimensions are
-/// taken from the last: each group of old ones that lie without gaps splits into new ones.
+/// Strides under which memory laid out as (sizes, strides) reads as `wanted`; nothing when no strides do.
+/// Dimensions are taken from the last: each group of old ones that lie without gaps splits into new ones.
 std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted) {
   if (count_elements(sizes) == 0) return sizes == wanted ? strides : contiguous_strides(wanted);
   Dims out(wanted.size(), 1);
@@ -20,8 +20,7 @@ std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const D
   std::int64_t old_count = 1, new_count = 1;
   for (std::int64_t d = static_cast<std::int64_t>(sizes.size()) - 1; d >= 0; --d) {
     old_count *= sizes[at(d)];
-    const bool group_ends =
-        d == 0 || (sizes[at(d - 1)] != 1 && strides[at(d - 1)] != old_count * base);
+    const bool group_ends = d == 0 || (sizes[at(d - 1)] != 1 && strides[at(d - 1)] != old_count * base);
     if (!group_ends) continue;
     while (next >= 0 && (new_count < old_count || wanted[at(next)] == 1)) {
       out[at(next)] = new_count * base;
@@ -72,13 +71,15 @@ Tensor alias_expand(const char* op, const Tensor& tensor, IntArrayRef sizes) {
   const std::size_t added = sizes.size() - impl.sizes.size();
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (d < added) {
-      if (out[d] < 0) fail(op, "size ", out[d], " at dimension ", d, " of ", sizes, ", which ", tensor, " does not have");
+      if (out[d] < 0)
+        fail(op, "size ", out[d], " at dimension ", d, " of ", sizes, ", which ", tensor, " does not have");
       continue;
     }
     const std::int64_t size = impl.sizes[d - added];
     if (out[d] == -1) out[d] = size;
     if (out[d] != size && size != 1) {
-      fail(op, "cannot expand ", tensor, " to ", sizes, ": size ", size, " at dimension ", d - added, " is not 1");
+      fail(op, "cannot expand ", tensor, " to ", sizes, ": size ", size, " at dimension ", d - added,
+           " is not 1");
     }
     strides[d] = out[d] == size ? impl.strides[d - added] : 0;
   }
@@ -86,7 +87,8 @@ Tensor alias_expand(const char* op, const Tensor& tensor, IntArrayRef sizes) {
 }
 
 struct View : Operator {
-  static constexpr Schema schema{"view", {"self", "size"}, "the same elements in another shape, without a copy"};
+  static constexpr Schema schema{
+      "view", {"self", "size"}, "the same elements in another shape, without a copy"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef) = &halftone::view;
   static constexpr auto precision = amp::Precision::kAny;
 
@@ -99,7 +101,9 @@ struct View : Operator {
     }
     return alias(self, sizes, *strides, self.storage_offset());
   }
-  static Tensor backward(const Saved& s, const Tensor& grad, IntArrayRef) { return reshape(grad, s.sizes(0)); }
+  static Tensor backward(const Saved& s, const Tensor& grad, IntArrayRef) {
+    return reshape(grad, s.sizes(0));
+  }
   static void samples(Samples& s) {
     s(s.rand({2, 3, 4}), Dims{6, 4});
     s(s.rand({2, 6}), Dims{-1, 3});
@@ -115,7 +119,8 @@ struct Transpose : Operator {
   static constexpr auto precision = amp::Precision::kAny;
 
   static Tensor view(const Tensor& self, std::int64_t dim0, std::int64_t dim1) {
-    const std::size_t a = at(wrap_dim("transpose", dim0, self.dim())), b = at(wrap_dim("transpose", dim1, self.dim()));
+    const std::size_t a = at(wrap_dim("transpose", dim0, self.dim())),
+                      b = at(wrap_dim("transpose", dim1, self.dim()));
     Dims sizes = self.sizes().dims(), strides = self.strides().dims();
     if (a != b) {
       std::swap(sizes[a], sizes[b]);
@@ -157,7 +162,8 @@ struct Permute : Operator {
   static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef dims) {
     Dims inverse = dims.dims();
     for (std::size_t i = 0; i < dims.size(); ++i) {
-      inverse[at(wrap_dim("permute", dims[i], static_cast<std::int64_t>(dims.size())))] = static_cast<std::int64_t>(i);
+      inverse[at(wrap_dim("permute", dims[i], static_cast<std::int64_t>(dims.size())))] =
+          static_cast<std::int64_t>(i);
     }
     return permute(grad, inverse);
   }
@@ -170,11 +176,14 @@ struct Permute : Operator {
 HALFTONE_REGISTER_OPERATOR(Permute)
 
 struct Expand : Operator {
-  static constexpr Schema schema{"expand", {"self", "size", "implicit"}, "sizes of 1 repeated without a copy"};
+  static constexpr Schema schema{
+      "expand", {"self", "size", "implicit"}, "sizes of 1 repeated without a copy"};
   static constexpr Tensor (*api)(const Tensor&, IntArrayRef, bool) = &halftone::expand;
   static constexpr auto precision = amp::Precision::kAny;
 
-  static Tensor view(const Tensor& self, IntArrayRef size, bool) { return alias_expand("expand", self, size); }
+  static Tensor view(const Tensor& self, IntArrayRef size, bool) {
+    return alias_expand("expand", self, size);
+  }
   // The engine sums a gradient to its input's shape.
   static Tensor backward(const Saved&, const Tensor& grad, IntArrayRef, bool) { return grad; }
   static void samples(Samples& s) {
@@ -201,7 +210,9 @@ struct Squeeze : Operator {
     }
     return alias(self, sizes, strides, self.storage_offset());
   }
-  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t) { return reshape(grad, s.sizes(0)); }
+  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t) {
+    return reshape(grad, s.sizes(0));
+  }
   static void samples(Samples& s) {
     s(s.rand({2, 1, 3}), 1);
     s(s.rand({2, 3}), -1);
@@ -222,7 +233,9 @@ struct Unsqueeze : Operator {
     sizes.insert(d, 1);
     return alias(self, sizes, strides, self.storage_offset());
   }
-  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t) { return reshape(grad, s.sizes(0)); }
+  static Tensor backward(const Saved& s, const Tensor& grad, std::int64_t) {
+    return reshape(grad, s.sizes(0));
+  }
   static void samples(Samples& s) {
     s(s.rand({2, 3}), 0);
     s(s.rand({2, 3}), -1);
@@ -304,7 +317,8 @@ Tensor flatten(const Tensor& self, std::int64_t start_dim, std::int64_t end_dim)
 
 Tensor unflatten(const Tensor& self, std::int64_t dim, IntArrayRef sizes) {
   const std::int64_t d = wrap_dim("unflatten", dim, self.dim());
-  if (self.dim() == 0 || sizes.empty()) fail("unflatten", "cannot split dimension ", dim, " of ", self, " into ", sizes);
+  if (self.dim() == 0 || sizes.empty())
+    fail("unflatten", "cannot split dimension ", dim, " of ", self, " into ", sizes);
   const Dims parts = ops::infer_shape("unflatten", ops::alias(self, {self.size(d)}, {0}, 0), sizes);
   Dims out;
   for (std::int64_t i = 0; i < self.dim(); ++i) {
@@ -316,5 +330,35 @@ Tensor unflatten(const Tensor& self, std::int64_t dim, IntArrayRef sizes) {
   }
   return view(self, out);
 }
+
+namespace {
+
+/// Gives `self` the shape that `view`, a view of all its elements, has.
+Tensor& take_shape(const char* op, Tensor& self, const Tensor& view) {
+  if (autograd::wants_grad(self)) {
+    fail(op, self,
+         " has a gradient history, which an in-place change of shape would lose; assign the result of the form "
+         "without the underscore");
+  }
+  TensorImpl& impl = *self.unsafe_impl();
+  const TensorImpl& from = *view.unsafe_impl();
+  impl.sizes = from.sizes;
+  impl.strides = from.strides;
+  impl.is_contiguous = from.is_contiguous;
+  if (autograd::TensorMeta* meta = autograd::find_meta(self)) meta->leaf.sizes = impl.sizes;
+  return self;
+}
+
+}  // namespace
+
+Tensor& squeeze_(Tensor& self) { return take_shape("squeeze_", self, squeeze(self)); }
+Tensor& squeeze_(Tensor& self, std::int64_t dim) { return take_shape("squeeze_", self, squeeze(self, dim)); }
+Tensor& unsqueeze_(Tensor& self, std::int64_t dim) {
+  return take_shape("unsqueeze_", self, unsqueeze(self, dim));
+}
+Tensor& transpose_(Tensor& self, std::int64_t dim0, std::int64_t dim1) {
+  return take_shape("transpose_", self, transpose(self, dim0, dim1));
+}
+Tensor& t_(Tensor& self) { return take_shape("t_", self, t(self)); }
 
 }  // namespace halftone

@@ -56,7 +56,10 @@ TEST_CASE("index with tensors follows NumPy") {
   const Tensor t = x.permute({2, 0, 1});
   CHECK(values(t.index({tensor({3, 0})})) == values(t.contiguous().index({tensor({3, 0})})));
   CHECK(x.index({tensor(std::vector<std::int64_t>{})}).sizes() == IntArrayRef({0, 3, 4}));
-  CHECK_THAT(error_of([&] { x[tensor({0, 2})]; }), Contains("index 2") && Contains("dimension 0") && Contains("size 2"));
+  CHECK_THAT(error_of([&] {
+               x[tensor({0, 2})];
+             }),
+             Contains("index 2") && Contains("dimension 0") && Contains("size 2"));
   CHECK_THAT(error_of([&] { x.index({tensor({-3})}); }), Contains("index -3"));
   CHECK_THROWS_AS(x.index({tensor({0, 1}), tensor({0, 1, 2})}), Error);
   CHECK_THROWS_AS(x[tensor({0.5, 1.0})], Error);
@@ -109,8 +112,10 @@ TEST_CASE("index_select and index_add") {
   CHECK(values(x.index_select(0, tensor({2, 0, 2}))) == List{4, 5, 0, 1, 4, 5});
   CHECK(values(x.t().index_select(-1, tensor({1}))) == List{2, 3});
   CHECK(x.index_select(0, tensor(1)).sizes() == IntArrayRef({1, 2}));
-  CHECK_THAT(error_of([&] { x.index_select(0, tensor({-1})); }), Contains("index -1") && Contains("negative"));
-  CHECK_THAT(error_of([&] { x.index_select(1, tensor({2})); }), Contains("dimension 1") && Contains("size 2"));
+  CHECK_THAT(error_of([&] { x.index_select(0, tensor({-1})); }),
+             Contains("index -1") && Contains("negative"));
+  CHECK_THAT(error_of([&] { x.index_select(1, tensor({2})); }),
+             Contains("dimension 1") && Contains("size 2"));
   CHECK_THROWS_AS(x.index_select(0, tensor({{0}})), Error);
   CHECK(values(zeros({2, 2}).index_add(0, tensor({1, 1}), ones({2, 2}), 0.5)) == List{0, 0, 1, 1});
   Tensor sums = zeros({3}, kLong);
@@ -161,7 +166,8 @@ TEST_CASE("sums into half tensors are rounded once, in the same order for any nu
   const int threads = get_num_threads();
   set_num_threads(1);
   const List one = values(zeros({7, 40}).index_add(0, index, source));
-  const List one_scatter = values(zeros({7, 40}).scatter_add(0, index.unsqueeze(1).expand({5000, 40}), source));
+  const List one_scatter =
+      values(zeros({7, 40}).scatter_add(0, index.unsqueeze(1).expand({5000, 40}), source));
   set_num_threads(3);
   CHECK(values(zeros({7, 40}).index_add(0, index, source)) == one);
   CHECK(values(zeros({7, 40}).scatter_add(0, index.unsqueeze(1).expand({5000, 40}), source)) == one_scatter);

@@ -1,5 +1,5 @@
-// Writing in place: through views, into bases of views, and what the graph says about it. Gradients are compared with
-// the same computation written without any write.
+// Writing in place: through views, into bases of views, and what the graph says about it. Gradients are
+// compared with the same computation written without any write.
 
 #include <catch2/catch.hpp>
 
@@ -71,8 +71,8 @@ TEST_CASE("y = x.view(...); y.mul_(w) equals the out-of-place formulation") {
 TEST_CASE("a view of a view writes through to the base and to its siblings") {
   const Tensor a = leaf(counted({2, 3})), w = leaf(tensor(5.0f));
   const Tensor x = a * 1;
-  const Tensor column = x.t()[1];       // x[:, 1], a view of a view
-  const Tensor sibling = x[0];          // taken before the write
+  const Tensor column = x.t()[1];  // x[:, 1], a view of a view
+  const Tensor sibling = x[0];     // taken before the write
   column.mul_(w);
   CHECK(values(sibling) == List{1, 10, 3});
   (sibling * sibling).sum().backward();  // a00^2 + (w a01)^2 + a02^2

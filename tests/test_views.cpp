@@ -1,4 +1,5 @@
-// Views: what they show, what they refuse, that they share memory; and copies by rule (cat, stack, flip, ...).
+// Views: what they show, what they refuse, that they share memory; and copies by rule (cat, stack, flip,
+// ...).
 
 #include <catch2/catch.hpp>
 
@@ -37,8 +38,12 @@ TEST_CASE("view keeps the memory and infers one size") {
 
 TEST_CASE("view refuses what it cannot do, and says what can") {
   const Tensor x = counted({2, 3});
-  CHECK_THAT(error_of([&] { x.t().view({6}); }), Contains("reshape") && Contains("[3, 2]") && Contains("[6]"));
-  CHECK_THAT(error_of([&] { x.view({4, 2}); }), Contains("[4, 2]") && Contains("[2, 3]") && Contains("6 elements"));
+  CHECK_THAT(error_of([&] { x.t().view({6}); }),
+             Contains("reshape") && Contains("[3, 2]") && Contains("[6]"));
+  CHECK_THAT(error_of([&] {
+               x.view({4, 2});
+             }),
+             Contains("[4, 2]") && Contains("[2, 3]") && Contains("6 elements"));
   CHECK_THAT(error_of([&] { x.view({-1, 4}); }), Contains("[-1, 4]"));
   CHECK_THAT(error_of([&] { x.view({-1, -1}); }), Contains("one -1"));
   CHECK_THAT(error_of([&] { zeros({0}).view({-1, 0}); }), Contains("any size"));
@@ -159,7 +164,10 @@ TEST_CASE("as_strided_scatter replaces a window of a contiguous copy") {
   const Tensor x = counted({2, 3});
   CHECK(values(as_strided_scatter(x, tensor({-1.0f, -2.0f}), {2}, {3}, 1)) == List{0, -1, 2, 3, -2, 5});
   CHECK(values(as_strided_scatter(x.t(), tensor({-1.0f, -2.0f}), {2}, {3}, 1)) == List{0, -1, 1, 4, -2, 5});
-  CHECK_THAT(error_of([&] { as_strided_scatter(x, zeros({2, 2}), {2, 2}, {1, 1}, 0); }), Contains("overlaps itself"));
+  CHECK_THAT(error_of([&] {
+               as_strided_scatter(x, zeros({2, 2}), {2, 2}, {1, 1}, 0);
+             }),
+             Contains("overlaps itself"));
   CHECK_THAT(error_of([&] { as_strided_scatter(x, zeros({3}), {3}, {1}, 4); }), Contains("outside"));
 }
 

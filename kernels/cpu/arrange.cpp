@@ -36,8 +36,8 @@ struct Before {
 };
 
 template <class T>
-void sort_line(T* values, std::int64_t value_step, std::int64_t* indices, std::int64_t index_step, const T* self,
-               std::int64_t self_step, std::int64_t n, std::int64_t wanted, bool descending,
+void sort_line(T* values, std::int64_t value_step, std::int64_t* indices, std::int64_t index_step,
+               const T* self, std::int64_t self_step, std::int64_t n, std::int64_t wanted, bool descending,
                std::vector<Entry<SortKey<T>>>& entries) {
   entries.resize(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -56,7 +56,8 @@ void sort_line(T* values, std::int64_t value_step, std::int64_t* indices, std::i
   }
 }
 
-void sort(const Tensor& values, const Tensor& indices, const Tensor& self, std::int64_t dim, bool descending) {
+void sort(const Tensor& values, const Tensor& indices, const Tensor& self, std::int64_t dim,
+          bool descending) {
   if (values.numel() == 0) return;
   const bool scalar = self.dim() == 0;
   const auto size = [&](const Tensor& t) { return scalar ? 1 : t.size(dim); };
@@ -67,15 +68,17 @@ void sort(const Tensor& values, const Tensor& indices, const Tensor& self, std::
   }
   const std::int64_t n = size(self), wanted = size(values);
   dispatch_all(self.scalar_type(), [&]<class T>() {
-    parallel_for(lines.count(), std::max<std::int64_t>(1, 4096 / n), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<Entry<SortKey<T>>> entries;
-      for (std::int64_t line = begin; line < end; ++line) {
-        const auto at = lines.at(line);
-        sort_line(static_cast<T*>(values.data_ptr()) + at[0], step(values), indices.data_ptr<std::int64_t>() + at[1],
-                  step(indices), static_cast<const T*>(self.data_ptr()) + at[2], step(self), n, wanted, descending,
-                  entries);
-      }
-    });
+    parallel_for(lines.count(), std::max<std::int64_t>(1, 4096 / n),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   std::vector<Entry<SortKey<T>>> entries;
+                   for (std::int64_t line = begin; line < end; ++line) {
+                     const auto at = lines.at(line);
+                     sort_line(static_cast<T*>(values.data_ptr()) + at[0], step(values),
+                               indices.data_ptr<std::int64_t>() + at[1], step(indices),
+                               static_cast<const T*>(self.data_ptr()) + at[2], step(self), n, wanted,
+                               descending, entries);
+                   }
+                 });
   });
 }
 
@@ -105,16 +108,19 @@ void triangle(const Tensor& out, const Tensor& self, std::int64_t diagonal, bool
   for (std::int64_t d = 0; d + 1 < self.dim(); ++d) lines.add(self.size(d), {out.stride(d), self.stride(d)});
   by_element_size(self.element_size(), [&]<class T>() {
     const std::int64_t to_step = out.stride(-1), from_step = self.stride(-1);
-    parallel_for(lines.count(), std::max<std::int64_t>(1, kWalkGrain / columns), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t line = begin; line < end; ++line) {
-        const auto at = lines.at(line);
-        T* to = static_cast<T*>(out.data_ptr()) + at[0];
-        const T* from = static_cast<const T*>(self.data_ptr()) + at[1];
-        // Columns below `split` lie under the diagonal (for upper) or on and under it (for lower).
-        const std::int64_t split = line % rows + diagonal + (upper ? 0 : 1);
-        for (std::int64_t c = 0; c < columns; ++c) to[c * to_step] = (c >= split) == upper ? from[c * from_step] : T(0);
-      }
-    });
+    parallel_for(lines.count(), std::max<std::int64_t>(1, kWalkGrain / columns),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t line = begin; line < end; ++line) {
+                     const auto at = lines.at(line);
+                     T* to = static_cast<T*>(out.data_ptr()) + at[0];
+                     const T* from = static_cast<const T*>(self.data_ptr()) + at[1];
+                     // Columns below `split` lie under the diagonal (for upper) or on and under it (for
+                     // lower).
+                     const std::int64_t split = line % rows + diagonal + (upper ? 0 : 1);
+                     for (std::int64_t c = 0; c < columns; ++c)
+                       to[c * to_step] = (c >= split) == upper ? from[c * from_step] : T(0);
+                   }
+                 });
   });
 }
 

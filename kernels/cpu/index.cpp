@@ -1,5 +1,5 @@
-// Index kernels: plain loops, since memory and not arithmetic is what they wait for. Work is split so that no two threads
-// write one place and every place sees its sources in order.
+// Index kernels: plain loops, since memory and not arithmetic is what they wait for. Work is split so that no
+// two threads write one place and every place sees its sources in order.
 
 #include "halftone/kernels/index.h"
 
@@ -26,7 +26,8 @@ std::int64_t grain_for(std::int64_t work_per_unit) {
 template <class... Tensors>
 Walk<sizeof...(Tensors)> walk_all(const Tensor& shape, const Tensors&... tensors) {
   Walk<sizeof...(Tensors)> walk;
-  for (std::size_t d = 0; d < shape.sizes().size(); ++d) walk.add(shape.sizes()[d], {tensors.strides()[d]...});
+  for (std::size_t d = 0; d < shape.sizes().size(); ++d)
+    walk.add(shape.sizes()[d], {tensors.strides()[d]...});
   return walk;
 }
 
@@ -62,11 +63,13 @@ void combine(const Tensor& positions, const Tensor& index, std::int64_t size) {
   });
 }
 
-// --- Rows --------------------------------------------------------------------------------------------------------
+// --- Rows
+// --------------------------------------------------------------------------------------------------------
 
-/// Where the rows of `whole` lie, and those of `part`: whole is (before, dims, after), part is (before, positions, after).
+/// Where the rows of `whole` lie, and those of `part`: whole is (before, dims, after), part is (before,
+/// positions, after).
 struct Rows {
-  Walk<2> before, after;             // offsets of whole and part
+  Walk<2> before, after;                  // offsets of whole and part
   std::vector<std::int64_t> whole, part;  // offset of each row
 
   Rows(const Tensor& whole_tensor, const Tensor& part_tensor, const Tensor& positions, const Dims& dims) {
@@ -90,7 +93,8 @@ struct Rows {
     }
     Walk<2> rows;  // offsets of positions and part
     for (std::size_t d = 0; d < indexed; ++d) {
-      rows.add(positions.sizes()[d], {positions.strides()[d], part_tensor.strides()[static_cast<std::size_t>(front) + d]});
+      rows.add(positions.sizes()[d],
+               {positions.strides()[d], part_tensor.strides()[static_cast<std::size_t>(front) + d]});
     }
     whole.reserve(static_cast<std::size_t>(rows.count()));
     part.reserve(static_cast<std::size_t>(rows.count()));
@@ -125,37 +129,40 @@ void take(const Tensor& out, const Tensor& self, const Tensor& positions, const 
   if (out.numel() == 0) return;
   const Rows rows(self, out, positions, dims);
   by_element_size(self.element_size(), [&]<class T>() {
-    parallel_for(rows.before.count() * rows.count(), grain_for(rows.after.count()), [&](auto begin, auto end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const auto base = rows.before.at(r / rows.count());
-        const auto row = static_cast<std::size_t>(r % rows.count());
-        const T* from = data<const T>(self) + base[0] + rows.whole[row];
-        T* to = data<T>(out) + base[1] + rows.part[row];
-        rows.after.runs(0, rows.after.count(), [&](const auto& offsets, const auto& steps, std::int64_t n) {
-          move_run(to + offsets[1], steps[1], from + offsets[0], steps[0], n);
-        });
-      }
-    });
+    parallel_for(rows.before.count() * rows.count(), grain_for(rows.after.count()),
+                 [&](auto begin, auto end) {
+                   for (std::int64_t r = begin; r < end; ++r) {
+                     const auto base = rows.before.at(r / rows.count());
+                     const auto row = static_cast<std::size_t>(r % rows.count());
+                     const T* from = data<const T>(self) + base[0] + rows.whole[row];
+                     T* to = data<T>(out) + base[1] + rows.part[row];
+                     rows.after.runs(0, rows.after.count(),
+                                     [&](const auto& offsets, const auto& steps, std::int64_t n) {
+                                       move_run(to + offsets[1], steps[1], from + offsets[0], steps[0], n);
+                                     });
+                   }
+                 });
   });
 }
 
-/// Calls f(whole offset, part offset, steps, n) for all runs of all rows. Threads share out what lies before and after the
-/// row, never the rows.
+/// Calls f(whole offset, part offset, steps, n) for all runs of all rows. Threads share out what lies before
+/// and after the row, never the rows.
 template <class F>
 void for_each_row(const Rows& rows, F f) {
   const std::int64_t inner = rows.after.count();
-  parallel_for(rows.before.count() * inner, grain_for(rows.count()), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin / inner; b * inner < end; ++b) {
-      const auto base = rows.before.at(b);
-      const std::int64_t first = std::max<std::int64_t>(begin - b * inner, 0);
-      const std::int64_t last = std::min(end - b * inner, inner);
-      for (std::size_t row = 0; row < rows.whole.size(); ++row) {
-        rows.after.runs(first, last, [&](const auto& offsets, const auto& steps, std::int64_t n) {
-          f(base[0] + rows.whole[row] + offsets[0], base[1] + rows.part[row] + offsets[1], steps, n);
-        });
-      }
-    }
-  });
+  parallel_for(
+      rows.before.count() * inner, grain_for(rows.count()), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin / inner; b * inner < end; ++b) {
+          const auto base = rows.before.at(b);
+          const std::int64_t first = std::max<std::int64_t>(begin - b * inner, 0);
+          const std::int64_t last = std::min(end - b * inner, inner);
+          for (std::size_t row = 0; row < rows.whole.size(); ++row) {
+            rows.after.runs(first, last, [&](const auto& offsets, const auto& steps, std::int64_t n) {
+              f(base[0] + rows.whole[row] + offsets[0], base[1] + rows.part[row] + offsets[1], steps, n);
+            });
+          }
+        }
+      });
 }
 
 void put(const Tensor& self, const Tensor& positions, const Dims& dims, const Tensor& values) {
@@ -195,7 +202,8 @@ Sum<T> scaled(T value, Sum<T> alpha) {
   }
 }
 
-void add(const Tensor& self, const Tensor& positions, const Dims& dims, const Tensor& values, const Scalar& alpha) {
+void add(const Tensor& self, const Tensor& positions, const Dims& dims, const Tensor& values,
+         const Scalar& alpha) {
   if (values.numel() == 0) return;
   const Rows rows(self, values, positions, dims);
   dispatch_all(values.scalar_type(), [&]<class T>() {
@@ -211,9 +219,11 @@ void add(const Tensor& self, const Tensor& positions, const Dims& dims, const Te
   });
 }
 
-// --- Elements ----------------------------------------------------------------------------------------------------
+// --- Elements
+// ----------------------------------------------------------------------------------------------------
 
-/// Calls f(offset in self without dim, offset in other, offset in index) for every line along `dim`, on several threads.
+/// Calls f(offset in self without dim, offset in other, offset in index) for every line along `dim`, on
+/// several threads.
 template <class F>
 void for_each_line(const Tensor& self, const Tensor& other, const Tensor& index, std::int64_t dim, F f) {
   if (index.numel() == 0) return;
@@ -303,7 +313,8 @@ void accumulate(const Tensor& self, const Tensor& src) {
   });
 }
 
-// --- Elements that are not zero ------------------------------------------------------------------------------------
+// --- Elements that are not zero
+// ------------------------------------------------------------------------------------
 
 /// Calls f(flat index) for every element that is not zero, in row-major order. NaN is not zero.
 template <class F>

@@ -8,8 +8,9 @@
 
 namespace halftone::cpu {
 
-/// Walks several tensors of one shape together, in row-major order of that shape (StridedLoop reorders dimensions; here
-/// the order counts). Neighbouring dimensions are merged where every tensor allows it. Strides may be negative.
+/// Walks several tensors of one shape together, in row-major order of that shape (StridedLoop reorders
+/// dimensions; here the order counts). Neighbouring dimensions are merged where every tensor allows it.
+/// Strides may be negative.
 template <int kTensors>
 class Walk {
  public:
@@ -87,14 +88,19 @@ class Walk {
 /// Elements a piece of parallel work should have at least.
 inline constexpr std::int64_t kWalkGrain = 32768;
 
-/// Calls f.operator()<T>() with an unsigned integer of the element's size, for kernels that only move elements.
+/// Calls f.operator()<T>() with an unsigned integer of the element's size, for kernels that only move
+/// elements.
 template <class F>
 void by_element_size(std::size_t bytes, F&& f) {
   switch (bytes) {
-    case 1: return f.template operator()<std::uint8_t>();
-    case 2: return f.template operator()<std::uint16_t>();
-    case 4: return f.template operator()<std::uint32_t>();
-    default: return f.template operator()<std::uint64_t>();
+    case 1:
+      return f.template operator()<std::uint8_t>();
+    case 2:
+      return f.template operator()<std::uint16_t>();
+    case 4:
+      return f.template operator()<std::uint32_t>();
+    default:
+      return f.template operator()<std::uint64_t>();
   }
 }
 
