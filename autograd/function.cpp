@@ -85,6 +85,8 @@ Gradients FunctionNode::apply(Gradients output_gradients) {
   amp::detail::thread_state.dtype = autocast_dtype_;
   variable_list results = backward_(&context_, std::move(gradients));
 
+  // Arguments of forward that the caller left to their defaults: nothing can flow to them.
+  while (results.size() > is_tensor_.size() && !results.back().defined()) results.pop_back();
   const std::size_t tensors = next_edges().size();
   if (results.size() != tensors && results.size() != is_tensor_.size()) {
     fail("Function", "backward returned ", results.size(), " gradients, expected ", is_tensor_.size(),

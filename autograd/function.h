@@ -14,6 +14,7 @@ namespace halftone::autograd {
 
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
+using tensor_list = std::vector<Tensor>;
 
 /// A value kept in AutogradContext::saved_data, with the accessors of c10::IValue that programs use.
 class SavedValue {

@@ -12,6 +12,10 @@ bool Tensor::requires_grad() const { return autograd::wants_grad(impl()); }
 
 bool Tensor::is_leaf() const { return autograd::grad_fn(*this) == nullptr; }
 
+IntrusivePtr<autograd::Node> Tensor::grad_fn() const {
+  return IntrusivePtr<autograd::Node>(autograd::grad_fn(*this));
+}
+
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   TensorImpl& impl = this->impl();
   if (requires_grad && !is_floating_point()) {
@@ -58,7 +62,7 @@ Tensor& Tensor::detach_() {
 
 void Tensor::set_data(const Tensor& new_data) const {
   TensorImpl& impl = this->impl();
-  const TensorImpl& from = *new_data.unsafe_impl();
+  const TensorImpl& from = new_data.impl();
   impl.storage = from.storage;
   impl.sizes = from.sizes;
   impl.strides = from.strides;

@@ -9,6 +9,7 @@ foreach(layer IN LISTS HALFTONE_LAYERS)
           FILES_MATCHING PATTERN "*.h" PATTERN "cpu" EXCLUDE PATTERN "cuda" EXCLUDE)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/halftone.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halftone")
+install(FILES "${PROJECT_SOURCE_DIR}/compat/torch.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halftone/compat")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/halftoneConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/halftoneConfig.cmake" INSTALL_DESTINATION "${package_dir}")

@@ -19,6 +19,12 @@ Scalar Tensor::item() const {
 
 std::string Tensor::toString() const { return concat(*this); }
 
+Tensor Tensor::T() const {
+  Dims reversed;
+  for (std::int64_t d = dim() - 1; d >= 0; --d) reversed.push_back(d);
+  return permute(reversed);
+}
+
 Tensor Tensor::new_empty(IntArrayRef size, const TensorOptions& options) const {
   return empty(size, completed(options, *this));
 }

@@ -6,11 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "halftone/engine/accessor.h"
 #include "halftone/engine/functions.h"
 #include "halftone/engine/indexing.h"
 #include "halftone/engine/tensor_impl.h"
 
 namespace halftone {
+
+namespace autograd {
+class Node;
+}
 
 /// A multi-dimensional array: a handle that shares its data when copied. Undefined when default-constructed.
 /// Methods follow libtorch's `at::Tensor`; what an operator does is documented at its function in
@@ -44,8 +49,9 @@ class Tensor {
   std::int64_t ndimension() const { return dim(); }
   IntArrayRef sizes() const { return impl().sizes; }
   IntArrayRef strides() const { return impl().strides; }
-  std::int64_t size(std::int64_t d) const { return impl().sizes[wrap_dim("size", d, dim())]; }
-  std::int64_t stride(std::int64_t d) const { return impl().strides[wrap_dim("stride", d, dim())]; }
+  /// Each throws Error when there is no dimension `d`: a 0-d tensor has none.
+  std::int64_t size(std::int64_t d) const { return impl().sizes[own_dim("size", d)]; }
+  std::int64_t stride(std::int64_t d) const { return impl().strides[own_dim("stride", d)]; }
   std::int64_t numel() const { return impl().numel; }
   std::int64_t storage_offset() const { return impl().offset; }
   std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * element_size(); }
@@ -77,6 +83,12 @@ class Tensor {
   const T* const_data_ptr() const {
     return data_ptr<T>();
   }
+  /// Element by element, fast: `auto a = x.accessor<float, 2>(); a[i][j]`. Throws Error unless T and N are the tensor's.
+  template <class T, std::size_t N>
+  TensorAccessor<T, N> accessor() const {
+    if (dim() != static_cast<std::int64_t>(N)) fail("accessor", "asked for ", N, " dimensions of ", toString());
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
   /// The only element. Throws Error unless there is exactly one. Waits for the device.
   Scalar item() const;
   template <class T>
@@ -90,6 +102,8 @@ class Tensor {
   const Tensor& requires_grad_(bool requires_grad = true) const;
   Tensor& set_requires_grad(bool requires_grad);
   bool is_leaf() const;
+  /// The recorded operator that made the tensor; null for leaves.
+  IntrusivePtr<autograd::Node> grad_fn() const;
   /// The accumulated gradient; undefined before backward. A reference, so that it can be assigned.
   Tensor& mutable_grad() const;
   const Tensor& grad() const;
@@ -346,6 +360,9 @@ class Tensor {
     return halftone::transpose(*this, dim0, dim1);
   }
   Tensor t() const { return halftone::t(*this); }
+  /// Transposed: all dimensions reversed; the last two swapped.
+  Tensor T() const;
+  Tensor mT() const { return transpose(-2, -1); }
   Tensor permute(IntArrayRef dims) const { return halftone::permute(*this, dims); }
   Tensor movedim(std::int64_t source, std::int64_t destination) const {
     return halftone::movedim(*this, source, destination);
@@ -497,6 +514,29 @@ class Tensor {
   Tensor& log_() const { return halftone::log_(const_cast<Tensor&>(*this)); }
   Tensor& sin_() const { return halftone::sin_(const_cast<Tensor&>(*this)); }
   Tensor& cos_() const { return halftone::cos_(const_cast<Tensor&>(*this)); }
+  Tensor& exp2_() const { return halftone::exp2_(const_cast<Tensor&>(*this)); }
+  Tensor& expm1_() const { return halftone::expm1_(const_cast<Tensor&>(*this)); }
+  Tensor& log2_() const { return halftone::log2_(const_cast<Tensor&>(*this)); }
+  Tensor& log10_() const { return halftone::log10_(const_cast<Tensor&>(*this)); }
+  Tensor& log1p_() const { return halftone::log1p_(const_cast<Tensor&>(*this)); }
+  Tensor& tan_() const { return halftone::tan_(const_cast<Tensor&>(*this)); }
+  Tensor& asin_() const { return halftone::asin_(const_cast<Tensor&>(*this)); }
+  Tensor& acos_() const { return halftone::acos_(const_cast<Tensor&>(*this)); }
+  Tensor& atan_() const { return halftone::atan_(const_cast<Tensor&>(*this)); }
+  Tensor& sinh_() const { return halftone::sinh_(const_cast<Tensor&>(*this)); }
+  Tensor& cosh_() const { return halftone::cosh_(const_cast<Tensor&>(*this)); }
+  Tensor& erf_() const { return halftone::erf_(const_cast<Tensor&>(*this)); }
+  Tensor& erfc_() const { return halftone::erfc_(const_cast<Tensor&>(*this)); }
+  Tensor& sign_() const { return halftone::sign_(const_cast<Tensor&>(*this)); }
+  Tensor& trunc_() const { return halftone::trunc_(const_cast<Tensor&>(*this)); }
+  Tensor& frac_() const { return halftone::frac_(const_cast<Tensor&>(*this)); }
+  Tensor& squeeze_() const { return halftone::squeeze_(const_cast<Tensor&>(*this)); }
+  Tensor& squeeze_(std::int64_t dim) const { return halftone::squeeze_(const_cast<Tensor&>(*this), dim); }
+  Tensor& unsqueeze_(std::int64_t dim) const { return halftone::unsqueeze_(const_cast<Tensor&>(*this), dim); }
+  Tensor& transpose_(std::int64_t dim0, std::int64_t dim1) const {
+    return halftone::transpose_(const_cast<Tensor&>(*this), dim0, dim1);
+  }
+  Tensor& t_() const { return halftone::t_(const_cast<Tensor&>(*this)); }
   Tensor& floor_() const { return halftone::floor_(const_cast<Tensor&>(*this)); }
   Tensor& ceil_() const { return halftone::ceil_(const_cast<Tensor&>(*this)); }
   Tensor& round_() const { return halftone::round_(const_cast<Tensor&>(*this)); }
@@ -556,6 +596,11 @@ class Tensor {
     return *impl_;
   }
 
+  std::size_t own_dim(const char* op, std::int64_t d) const {
+    if (dim() == 0) fail(op, "a 0-d tensor has no dimension ", d);
+    return static_cast<std::size_t>(wrap_dim(op, d, dim()));
+  }
+
   IntrusivePtr<TensorImpl> impl_;
 };
 
@@ -579,6 +624,27 @@ class TensorList {
   const Tensor* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// --- Tensors that may be left out: default arguments that need the whole class ---
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight = {},
+                          Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight = {},
+                            Reduction::Reduction reduction);
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight = {},
+                                        const Tensor& pos_weight = {}, Reduction::Reduction reduction);
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups);
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups);
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias = {},
+                  double eps, bool cudnn_enable);
+Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
+                  double eps, bool cudnn_enabled);
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight = {},
+                std::optional<double> eps);
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& attn_mask = {}, double dropout_p, bool is_causal,
+                                    std::optional<double> scale);
 
 // --- Operators: tensors with tensors and with numbers ---
 inline Tensor operator+(const Tensor& a) { return a; }

@@ -353,5 +353,12 @@ Tensor& leaky_relu_(Tensor& self, const Scalar& negative_slope) {
 }
 Tensor& sigmoid_(Tensor& self) { return ops::dispatch_inplace<ops::Sigmoid>(self); }
 Tensor& tanh_(Tensor& self) { return ops::dispatch_inplace<ops::Tanh>(self); }
+Tensor& silu_(Tensor& self) { return ops::dispatch_inplace<ops::Silu>(self); }
+Tensor& hardtanh_(Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  return ops::dispatch_inplace<ops::Hardtanh>(self, min_val, max_val);
+}
+Tensor& elu_(Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  return ops::dispatch_inplace<ops::Elu>(self, alpha, scale, input_scale);
+}
 
 }  // namespace halftone

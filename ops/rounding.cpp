@@ -194,6 +194,9 @@ Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<d
 Tensor& floor_(Tensor& self) { return ops::dispatch_inplace<ops::Floor>(self); }
 Tensor& ceil_(Tensor& self) { return ops::dispatch_inplace<ops::Ceil>(self); }
 Tensor& round_(Tensor& self) { return ops::dispatch_inplace<ops::Round>(self); }
+Tensor& sign_(Tensor& self) { return ops::dispatch_inplace<ops::Sign>(self); }
+Tensor& trunc_(Tensor& self) { return ops::dispatch_inplace<ops::Trunc>(self); }
+Tensor& frac_(Tensor& self) { return ops::dispatch_inplace<ops::Frac>(self); }
 Tensor& clamp_(Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   return ops::dispatch_inplace<ops::Clamp>(self, min, max);
 }

@@ -152,5 +152,13 @@ Tensor erfc(const Tensor& self) { return ops::dispatch<ops::Erfc>(self); }
 
 Tensor& sin_(Tensor& self) { return ops::dispatch_inplace<ops::Sin>(self); }
 Tensor& cos_(Tensor& self) { return ops::dispatch_inplace<ops::Cos>(self); }
+Tensor& tan_(Tensor& self) { return ops::dispatch_inplace<ops::Tan>(self); }
+Tensor& asin_(Tensor& self) { return ops::dispatch_inplace<ops::Asin>(self); }
+Tensor& acos_(Tensor& self) { return ops::dispatch_inplace<ops::Acos>(self); }
+Tensor& atan_(Tensor& self) { return ops::dispatch_inplace<ops::Atan>(self); }
+Tensor& sinh_(Tensor& self) { return ops::dispatch_inplace<ops::Sinh>(self); }
+Tensor& cosh_(Tensor& self) { return ops::dispatch_inplace<ops::Cosh>(self); }
+Tensor& erf_(Tensor& self) { return ops::dispatch_inplace<ops::Erf>(self); }
+Tensor& erfc_(Tensor& self) { return ops::dispatch_inplace<ops::Erfc>(self); }
 
 }  // namespace halftone

@@ -240,5 +240,10 @@ Tensor& sqrt_(Tensor& self) { return ops::dispatch_inplace<ops::Sqrt>(self); }
 Tensor& rsqrt_(Tensor& self) { return ops::dispatch_inplace<ops::Rsqrt>(self); }
 Tensor& exp_(Tensor& self) { return ops::dispatch_inplace<ops::Exp>(self); }
 Tensor& log_(Tensor& self) { return ops::dispatch_inplace<ops::Log>(self); }
+Tensor& exp2_(Tensor& self) { return ops::dispatch_inplace<ops::Exp2>(self); }
+Tensor& expm1_(Tensor& self) { return ops::dispatch_inplace<ops::Expm1>(self); }
+Tensor& log2_(Tensor& self) { return ops::dispatch_inplace<ops::Log2>(self); }
+Tensor& log10_(Tensor& self) { return ops::dispatch_inplace<ops::Log10>(self); }
+Tensor& log1p_(Tensor& self) { return ops::dispatch_inplace<ops::Log1p>(self); }
 
 }  // namespace halftone

@@ -24,26 +24,34 @@ struct NLLLossOptions {
 
 /// Options of MSELoss.
 struct MSELossOptions {
-  MSELossOptions(LossReduction reduction = kMean) : reduction_(reduction) {}
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction>
+  MSELossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
 };
 
 /// Options of L1Loss.
 struct L1LossOptions {
-  L1LossOptions(LossReduction reduction = kMean) : reduction_(reduction) {}
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction>
+  L1LossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
 };
 
 /// Options of SmoothL1Loss: 0.5 d^2 / beta for |d| < beta, |d| - 0.5 beta elsewhere.
 struct SmoothL1LossOptions {
-  SmoothL1LossOptions(LossReduction reduction = kMean) : reduction_(reduction) {}
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction>
+  SmoothL1LossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
   HALFTONE_ARG(double, beta) = 1;
 };
 
 /// Options of HuberLoss: 0.5 d^2 for |d| < delta, delta (|d| - 0.5 delta) elsewhere.
 struct HuberLossOptions {
-  HuberLossOptions(LossReduction reduction = kMean) : reduction_(reduction) {}
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction>
+  HuberLossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
   HALFTONE_ARG(double, delta) = 1;
 };
@@ -63,7 +71,9 @@ struct BCEWithLogitsLossOptions {
 
 /// Options of KLDivLoss. kBatchMean divides the sum by the number of rows, kMean by the number of elements.
 struct KLDivLossOptions {
-  KLDivLossOptions(KLDivReduction reduction = kMean) : reduction_(reduction) {}
+  template <class Reduction = KLDivReduction>
+  requires std::is_convertible_v<Reduction, KLDivReduction>
+  KLDivLossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
   HALFTONE_ARG(KLDivReduction, reduction);
   HALFTONE_ARG(bool, log_target) = false;
 };

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace halftone {
+
+/// Reads and writes the elements of an N-dimensional tensor by index, without checks (libtorch's TensorAccessor). It does
+/// not own the data: the tensor must outlive it.
+template <class T, std::size_t N>
+class TensorAccessor {
+ public:
+  TensorAccessor(T* data, const std::int64_t* sizes, const std::int64_t* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+
+  decltype(auto) operator[](std::int64_t i) const {
+    T* at = data_ + i * strides_[0];
+    if constexpr (N == 1) {
+      return static_cast<T&>(*at);
+    } else {
+      return TensorAccessor<T, N - 1>(at, sizes_ + 1, strides_ + 1);
+    }
+  }
+  std::int64_t size(std::size_t dim) const { return sizes_[dim]; }
+  std::int64_t stride(std::size_t dim) const { return strides_[dim]; }
+  T* data() const { return data_; }
+
+ private:
+  T* data_;
+  const std::int64_t* sizes_;
+  const std::int64_t* strides_;
+};
+
+}  // namespace halftone
