@@ -24,6 +24,3 @@ target_include_directories(halftone PUBLIC
 target_link_libraries(halftone PRIVATE Threads::Threads ZLIB::ZLIB
   $<BUILD_INTERFACE:Eigen3::Eigen> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 target_compile_definitions(halftone PRIVATE EIGEN_DONT_PARALLELIZE)
-if(HALFTONE_HAS_OPENMP)
-  target_link_libraries(halftone PRIVATE OpenMP::OpenMP_CXX)
-endif()

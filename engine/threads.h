@@ -38,8 +38,11 @@ void parallel_for(std::int64_t n, std::int64_t grain, F&& f) {
     f(std::int64_t{0}, n);
     return;
   }
-  detail::parallel_ranges(
-      n, grain, [](void* context, std::int64_t begin, std::int64_t end) { (*static_cast<std::remove_reference_t<F>*>(context))(begin, end); }, &f);
+  using Function = std::remove_reference_t<F>;
+  const auto call = [](void* context, std::int64_t begin, std::int64_t end) {
+    (*static_cast<Function*>(context))(begin, end);
+  };
+  detail::parallel_ranges(n, grain, call, const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace halftone
