@@ -8,8 +8,7 @@
 namespace halftone {
 
 /// Which elements are normalised together, in a contiguous tensor. Row r is `segments` runs of `length` elements:
-/// element i of segment s stands at r * row_step + s * segment_step + i * element_step. The rows together are the
-/// whole tensor.
+/// element i of segment s stands at r * row_step + s * segment_step + i. The rows together are the whole tensor.
 struct NormShape {
   /// Which weight and bias an element takes.
   enum class Affine : std::uint8_t {
@@ -18,7 +17,7 @@ struct NormShape {
     kRow,      ///< number r: batch norm
   };
   std::int64_t rows = 0, segments = 1, length = 0;
-  std::int64_t row_step = 0, segment_step = 0, element_step = 1;
+  std::int64_t row_step = 0, segment_step = 0;
   Affine affine = Affine::kElement;
   std::int64_t groups = 1;
   double eps = 0;
@@ -34,8 +33,8 @@ struct NormShape {
 
 /// Normalisation of rows: xhat = (x - mean) * rstd with rstd = 1 / sqrt(var + eps), times weight plus bias.
 ///
-/// Data tensors are contiguous, weight, bias and statistics have any layout; all floating dtypes, mixed freely. Computed
-/// in fp32 (fp64 when a tensor is float64) and rounded once. Means and variances: in two passes over blocks of at most
+/// Data tensors are contiguous, weight and bias have any layout; all floating dtypes, mixed freely. Computed in fp32
+/// (fp64 when a tensor is float64) and rounded once. Means and variances: in two passes over blocks of at most
 /// 512 elements, shifted by the first element, so a large common offset costs no accuracy; squares that leave the range
 /// of fp32 are summed again in fp64. Blocks are combined in fp64, in order: results do not depend on threads.
 struct NormKernels {
@@ -43,8 +42,8 @@ struct NormKernels {
   /// shape.frozen; `var` likewise receives the biased variance. `weight`, `bias` may be undefined.
   void (*forward)(const Tensor& out, const Tensor& mean, const Tensor& rstd, const Tensor& var, const Tensor& x,
                   const Tensor& weight, const Tensor& bias, const NormShape& shape);
-  /// With h = g * weight: gx = rstd (h - mean(h) - xhat mean(h xhat)); gw and gb (contiguous, or undefined) are the sums
-  /// of g xhat and g. Without `mean` and `rstd` they are computed again.
+  /// With h = g * weight: gx = rstd (h - mean(h) - xhat mean(h xhat)); gw and gb (contiguous, or undefined) are the
+  /// sums of g xhat and g. Without `mean` and `rstd` they are computed again.
   void (*backward)(const Tensor& gx, const Tensor& gw, const Tensor& gb, const Tensor& g, const Tensor& x,
                    const Tensor& weight, const Tensor& mean, const Tensor& rstd, const NormShape& shape);
 };

@@ -14,20 +14,36 @@ void copy_into(const Tensor& out, const Tensor& src) { kernels_for<CopyKernels>(
 
 std::int64_t plane_size(IntArrayRef input) { return count_elements(IntArrayRef(input.data() + 2, input.size() - 2)); }
 
-/// Rows are channels; a batch of vectors (N, C) is one segment with a step of C.
+/// A batch of vectors (N, C), whose channels are columns, is worked on as its transpose.
+bool is_transposed(const Tensor& input) { return plane_size(input.sizes()) == 1; }
+
+Tensor channel_major(const Tensor& x, bool transposed) {
+  return transposed ? reshape(x, {x.size(0), x.size(1)}).t().contiguous() : x.contiguous();
+}
+
+/// Rows are channels: one segment per sample, or a whole row of the transpose.
 NormShape channel_shape(const Tensor& input, double eps, bool frozen) {
   NormShape s;
   const std::int64_t n = input.size(0), c = input.size(1), plane = plane_size(input.sizes());
+  const bool transposed = is_transposed(input);
   s.affine = NormShape::Affine::kRow;
   s.rows = c;
-  s.segments = plane == 1 ? 1 : n;
-  s.length = plane == 1 ? n : plane;
-  s.row_step = plane;
+  s.segments = transposed ? 1 : n;
+  s.length = transposed ? n : plane;
+  s.row_step = s.length;
   s.segment_step = c * plane;
-  s.element_step = plane == 1 ? c : 1;
   s.eps = eps;
   s.frozen = frozen;
   return s;
+}
+
+/// Calls write(target): `out` itself, or memory for its transpose that is then copied over.
+template <class Write>
+void write_channel_major(const Tensor& out, bool transposed, Write write) {
+  if (!transposed) return write(out);
+  const Tensor columns = allocate(like(out, {out.size(1), out.size(0)}));
+  write(columns);
+  copy_into(reshape(out, {out.size(0), out.size(1)}), columns.t());
 }
 
 /// A statistic per channel; two-dimensional, so that it is never mistaken for an input.
@@ -73,9 +89,13 @@ struct BatchNormBackward : Operator {
   static void run(const std::array<Tensor, 3>& out, const Tensor& grad, const Tensor& input, const Tensor& weight,
                   const Tensor& mean, const Tensor& rstd, bool training, double eps) {
     const NoGradGuard no_grad;
-    kernels(input).backward(out[0], wanted_gradient(out[1], weight), wanted_gradient(out[2], weight),
-                            grad.contiguous(), input.contiguous(), weight, mean.defined() ? mean.contiguous() : mean,
-                            rstd.defined() ? rstd.contiguous() : rstd, channel_shape(input, eps, !training));
+    const bool transposed = is_transposed(input);
+    write_channel_major(out[0], transposed, [&](const Tensor& gx) {
+      kernels(input).backward(gx, wanted_gradient(out[1], weight), wanted_gradient(out[2], weight),
+                              channel_major(grad, transposed), channel_major(input, transposed), weight,
+                              mean.defined() ? mean.contiguous() : mean, rstd.defined() ? rstd.contiguous() : rstd,
+                              channel_shape(input, eps, !training));
+    });
   }
   static Gradients backward(const Saved& s, const Gradients& g, bool training, double eps) {
     const Dims& sizes = s.sizes(1);
@@ -155,8 +175,11 @@ struct BatchNorm : Operator {
       copy_into(out[1], running_mean);
       copy_into(out[2], rsqrt(to_dtype(running_var, kDouble) + eps));
     }
-    kernels(input).forward(out[0], out[1], out[2], training ? out[3] : Tensor(), input.contiguous(), weight, bias,
-                           channel_shape(input, eps, !training));
+    const bool transposed = is_transposed(input);
+    write_channel_major(out[0], transposed, [&](const Tensor& y) {
+      kernels(input).forward(y, out[1], out[2], training ? out[3] : Tensor(), channel_major(input, transposed), weight,
+                             bias, channel_shape(input, eps, !training));
+    });
     if (!training || !running_mean.defined() || input.numel() == 0) return;
     const double n = static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
     update_running(running_mean, reshape(out[1], {input.size(1)}), momentum);

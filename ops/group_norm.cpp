@@ -94,7 +94,7 @@ HALFTONE_REGISTER_OPERATOR(GroupNormBackward)
 struct GroupNorm : Operator {
   static constexpr Schema schema{"group_norm",
                                  {"input", "num_groups", "weight", "bias", "eps", "cudnn_enabled"},
-                                 "(x - mean) / sqrt(var + eps) * weight + bias, each sample's groups of channels alone"};
+                                 "(x - mean) / sqrt(var + eps) * weight + bias per sample and group of channels"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&, const Tensor&, double,
                                  bool) = &halftone::group_norm;
   static constexpr auto precision = amp::Precision::kFp32;
