@@ -58,9 +58,16 @@ class AnyModule {
   }
   /// The module as M. Throws Error when it is another type.
   template <class M>
-  M& get() const {
+  requires std::derived_from<M, Module> M& get() const {
     if (auto* module = dynamic_cast<M*>(ptr().get())) return *module;
     fail("AnyModule", "the module is a ", module_->name(), ", not of the type asked for");
+  }
+  /// The same as a holder: `any.get<nn::Linear>()`.
+  template <class Holder>
+  requires requires { typename Holder::ContainedType; }
+  Holder get() const {
+    get<typename Holder::ContainedType>();
+    return Holder(std::static_pointer_cast<typename Holder::ContainedType>(module_));
   }
   bool is_empty() const { return !module_; }
   /// A deep copy. Throws Error when the module cannot be copied.

@@ -27,6 +27,8 @@ class ExpandingArray {
   const T* begin() const { return values_.data(); }
   const T* end() const { return values_.data() + D; }
   T operator[](std::size_t i) const { return values_[i]; }
+  const std::array<T, D>& operator*() const { return values_; }
+  const std::array<T, D>* operator->() const { return &values_; }
   operator IntArrayRef() const { return {values_.data(), D}; }
 
  private:
