@@ -9,6 +9,7 @@
 #include "halftone/engine/tensor.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
+#include "halftone/engine/warning.h"
 #include "halftone/ops/registry.h"
 
 #include "halftone/autograd/autograd.h"
