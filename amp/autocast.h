@@ -11,9 +11,9 @@
 
 namespace halftone::amp {
 
-/// Mixed precision while alive, on this thread: operators run in the dtype their policy says (docs/operators.md).
-/// Regions nest; leaving one, also by an exception, restores what was. The casts of weights made in a region are
-/// dropped when the outermost one closes.
+/// Mixed precision while alive, on this thread: operators run in the dtype their policy says
+/// (docs/operators.md). Regions nest; leaving one, also by an exception, restores what was. The casts of
+/// weights made in a region are dropped when the outermost one closes.
 ///
 ///   {
 ///     amp::Autocast autocast(kCPU, kBFloat16);
@@ -21,7 +21,8 @@ namespace halftone::amp {
 ///   }
 class Autocast {
  public:
-  /// `dtype` is float16 or bfloat16; float32 makes a region in which nothing is cast. Throws Error on any other.
+  /// `dtype` is float16 or bfloat16; float32 makes a region in which nothing is cast. Throws Error on any
+  /// other.
   Autocast(DeviceType device, Dtype dtype, bool enabled = true);
   /// In the device's default dtype: bfloat16 on the CPU, float16 on CUDA.
   explicit Autocast(DeviceType device, bool enabled = true);
@@ -35,7 +36,8 @@ class Autocast {
   ScalarType previous_dtype_;
 };
 
-/// The autocast state of a thread, to be continued on another (or later): enabled, dtypes and policy overrides.
+/// The autocast state of a thread, to be continued on another (or later): enabled, dtypes and policy
+/// overrides.
 class AutocastState {
  public:
   /// What is in force on this thread now.
@@ -60,8 +62,8 @@ class AutocastState {
   std::vector<std::pair<std::string_view, Precision>> overrides_;  // outermost first
 };
 
-/// While alive, `op` follows another policy on this thread; the innermost override of an operator counts. A ban can be
-/// lifted this way. Throws Error when no operator has that name.
+/// While alive, `op` follows another policy on this thread; the innermost override of an operator counts. A
+/// ban can be lifted this way. Throws Error when no operator has that name.
 class PolicyOverride {
  public:
   PolicyOverride(std::string_view op, Precision precision);
@@ -73,7 +75,8 @@ class PolicyOverride {
   detail::OverrideLink link_;
 };
 
-/// Weight casts held by this thread's region: `entries`, at most one per leaf weight and dtype, and their `bytes`.
+/// Weight casts held by this thread's region: `entries`, at most one per leaf weight and dtype, and their
+/// `bytes`.
 using CastCacheStats = ops::CastCacheStats;
 inline CastCacheStats cast_cache_stats() { return ops::cast_cache_stats(); }
 

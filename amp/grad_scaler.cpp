@@ -4,16 +4,18 @@ namespace halftone::amp {
 
 GradScaler::GradScaler(const GradScalerOptions& options) : scaling_(options) {
   if (options.accumulation() == Accumulation::kDropMicroBatch) {
-    fail("GradScaler", "accumulation(kDropMicroBatch) has to see every backward: use optimizer.use_loss_scaling(options) "
-                       "and optimizer.backward(loss)");
+    fail("GradScaler",
+         "accumulation(kDropMicroBatch) has to see every backward: use optimizer.use_loss_scaling(options) "
+         "and optimizer.backward(loss)");
   }
 }
 
 void GradScaler::check_own(const char* op, optim::Optimizer& optimizer) const {
   const LossScaling* own = optimizer.loss_scaling();
   if (own && own->is_enabled()) {
-    fail(op, "the optimizer has loss scaling of its own (use_loss_scaling): call optimizer.backward(loss) and "
-             "optimizer.step() instead of a GradScaler");
+    fail(op,
+         "the optimizer has loss scaling of its own (use_loss_scaling): call optimizer.backward(loss) and "
+         "optimizer.step() instead of a GradScaler");
   }
 }
 
@@ -34,7 +36,8 @@ optim::StepReport GradScaler::step(optim::Optimizer& optimizer) {
 
 Tensor GradScaler::step(optim::Optimizer& optimizer, optim::Optimizer::LossClosure closure) {
   if (is_enabled()) {
-    fail("step", "a closure cannot be used with loss scaling: call step(optimizer) after scale(loss).backward()");
+    fail("step",
+         "a closure cannot be used with loss scaling: call step(optimizer) after scale(loss).backward()");
   }
   return optimizer.step(std::move(closure));
 }

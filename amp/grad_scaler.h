@@ -29,8 +29,8 @@ class GradScaler {
   /// The loss times the scale; see LossScaling::scale.
   Tensor scale(const Tensor& loss) { return scaling_.scale(loss); }
   std::vector<Tensor> scale(const std::vector<Tensor>& losses) { return scaling_.scale(losses); }
-  /// Divides the optimizer's gradients in place by the scale. Once per iteration, before step(). True when all of them
-  /// are finite.
+  /// Divides the optimizer's gradients in place by the scale. Once per iteration, before step(). True when
+  /// all of them are finite.
   bool unscale_(optim::Optimizer& optimizer);
   /// Steps unless a gradient is infinite or NaN; unscales first if unscale_() did not.
   optim::StepReport step(optim::Optimizer& optimizer);
@@ -40,8 +40,8 @@ class GradScaler {
   void update(std::optional<double> new_scale = std::nullopt);
   /// Ends the optimizer's iteration without a step; update() is optional then, and does not move the scale.
   void abandon(optim::Optimizer& optimizer);
-  /// Lets the optimizer unscale once more in this iteration: for methods with two backward passes per step (SAM). Clear
-  /// the gradients between the passes.
+  /// Lets the optimizer unscale once more in this iteration: for methods with two backward passes per step
+  /// (SAM). Clear the gradients between the passes.
   void rearm(optim::Optimizer& optimizer);
 
   double get_scale() const { return scaling_.get_scale(); }

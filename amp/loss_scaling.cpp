@@ -16,7 +16,9 @@ namespace {
 /// S times its input; in backward it tells the pass that the gradients it makes are scaled, and by what.
 class ScaledLoss final : public autograd::Node {
  public:
-  ScaledLoss(const Tensor& loss, autograd::GradientStamp stamp) : Node("scale"), stamp_(stamp) { add_input(loss); }
+  ScaledLoss(const Tensor& loss, autograd::GradientStamp stamp) : Node("scale"), stamp_(stamp) {
+    add_input(loss);
+  }
 
   autograd::Gradients apply(autograd::Gradients output_gradients) override {
     std::optional<autograd::GradientStamp>& stamp = *autograd::current_stamp();
@@ -89,8 +91,9 @@ void LossScaling::hint_about_bfloat16(const Tensor& loss) {
   const bool from_region = detail::thread_state.last_used == kBFloat16 && loss.scalar_type() == kFloat;
   if (!from_region && loss.scalar_type() != kBFloat16) return;
   hinted_ = true;
-  warn("LossScaling", "bfloat16 has the exponent range of float32, so its gradients need no loss scaling; it does no "
-                      "harm, and enabled(false) switches it off");
+  warn("LossScaling",
+       "bfloat16 has the exponent range of float32, so its gradients need no loss scaling; it does no "
+       "harm, and enabled(false) switches it off");
 }
 
 void LossScaling::remember_loss(const Tensor& loss) {
@@ -111,8 +114,8 @@ bool LossScaling::loss_was_nonfinite() {
 
 void LossScaling::set_scale(double scale) {
   if (!(scale >= options_.min_scale() && scale <= options_.max_scale())) {
-    fail("LossScaling", "scale: expected a number between min_scale ", options_.min_scale(), " and max_scale ",
-         options_.max_scale(), ", got ", scale);
+    fail("LossScaling", "scale: expected a number between min_scale ", options_.min_scale(),
+         " and max_scale ", options_.max_scale(), ", got ", scale);
   }
   scale_ = static_cast<float>(scale);
 }
@@ -126,7 +129,8 @@ void LossScaling::apply_floor_policy() const {
   if (options_.at_floor() == AtFloor::kCallback) options_.on_floor()(get_scale());
   if (options_.at_floor() == AtFloor::kThrow) {
     fail("LossScaling", "gradients overflow although the scale is at its floor ", get_scale(),
-         "; the model's own values are too large for the low precision: lower min_scale, or run what overflows in fp32");
+         "; the model's own values are too large for the low precision: lower min_scale, or run what "
+         "overflows in fp32");
   }
 }
 
@@ -155,8 +159,10 @@ void LossScaling::back_off() {
 
 void LossScaling::update() {
   if (!any_step_ && !any_abandoned_) {
-    fail("update", "no optimizer has stepped since the last update(); call step(optimizer) first, or abandon(optimizer) "
-                   "to end the iteration without a step");
+    fail(
+        "update",
+        "no optimizer has stepped since the last update(); call step(optimizer) first, or abandon(optimizer) "
+        "to end the iteration without a step");
   }
   if (iteration_nonfinite_) {
     back_off();

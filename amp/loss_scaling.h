@@ -12,12 +12,14 @@
 
 namespace halftone::amp {
 
-/// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed precision training", arXiv 1710.03740): the loss is multiplied
-/// by S before backward so that small gradients survive in half precision, and gradients are divided by S before the
-/// step. A step whose gradients are not finite is skipped and S shrinks; after `growth_interval` clean steps S grows.
+/// Dynamic loss scaling (Micikevicius et al. 2018, "Mixed precision training", arXiv 1710.03740): the loss is
+/// multiplied by S before backward so that small gradients survive in half precision, and gradients are
+/// divided by S before the step. A step whose gradients are not finite is skipped and S shrinks; after
+/// `growth_interval` clean steps S grows.
 ///
 /// This is the arithmetic and the protocol; it knows tensors, not optimizers. An optimizer holds one
-/// (`use_loss_scaling`), or GradScaler drives one with PyTorch's names. An optimizer is known here by its number.
+/// (`use_loss_scaling`), or GradScaler drives one with PyTorch's names. An optimizer is known here by its
+/// number.
 class LossScaling {
  public:
   explicit LossScaling(const LossScalingOptions& options = {});
@@ -31,8 +33,8 @@ class LossScaling {
   LossScaling(const LossScaling&) = delete;
   LossScaling& operator=(const LossScaling&) = delete;
 
-  /// S times the loss, any shape: fp32 for a half or fp32 loss, fp64 for fp64. The backward of the result stamps the
-  /// gradients it makes with S. Throws Error on integers and on a loss that is scaled already.
+  /// S times the loss, any shape: fp32 for a half or fp32 loss, fp64 for fp64. The backward of the result
+  /// stamps the gradients it makes with S. Throws Error on integers and on a loss that is scaled already.
   Tensor scale(const Tensor& loss);
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
@@ -49,20 +51,22 @@ class LossScaling {
   /// Clean steps since the last overflow or growth.
   std::int64_t growth_tracker() const { return growth_tracker_; }
 
-  /// Several ranks decide together: `decide` gets whether this one's gradients overflowed and returns whether anyone's
-  /// did. Called once per step.
+  /// Several ranks decide together: `decide` gets whether this one's gradients overflowed and returns whether
+  /// anyone's did. Called once per step.
   void agree(std::function<bool(bool)> decide) { agree_ = std::move(decide); }
 
-  /// Scale, counters and settings. Throws Error between unscale_ or step and update: an overflow would be forgotten.
+  /// Scale, counters and settings. Throws Error between unscale_ or step and update: an overflow would be
+  /// forgotten.
   StateDict state_dict() const;
   /// Throws Error, changing nothing, when an entry is missing or makes no sense.
   void load_state_dict(const StateDict& state);
 
-  // --- Protocol, for optimizers and facades: READY -> UNSCALED -> STEPPED, then update() -----------------------
+  // --- Protocol, for optimizers and facades: READY -> UNSCALED -> STEPPED, then update()
+  // -----------------------
   using OptimizerId = std::uint64_t;
 
-  /// What the gradient of this leaf is to be divided by: the scale of the loss that made it; 1 if it was unscaled
-  /// already; the present scale if it was written by hand. Throws Error if another scaler made it.
+  /// What the gradient of this leaf is to be divided by: the scale of the loss that made it; 1 if it was
+  /// unscaled already; the present scale if it was written by hand. Throws Error if another scaler made it.
   double gradient_scale(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
   /// True when the gradient belongs to an iteration that update() has closed.
   bool is_late(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
@@ -71,8 +75,8 @@ class LossScaling {
   void begin_unscale(OptimizerId optimizer);
   /// Throws Error when another optimizer unscaled this leaf's gradient already.
   void check_unscale(const autograd::TensorMeta& leaf) const;
-  void end_unscale(OptimizerId optimizer, const std::vector<const autograd::TensorMeta*>& leaves, bool nonfinite,
-                   bool late);
+  void end_unscale(OptimizerId optimizer, const std::vector<const autograd::TensorMeta*>& leaves,
+                   bool nonfinite, bool late);
   /// Throws Error when the optimizer has stepped already. `any_scaled`: it holds gradients in scaled units.
   void begin_step(OptimizerId optimizer, bool any_scaled);
   bool is_unscaled(OptimizerId optimizer) const;
@@ -81,7 +85,7 @@ class LossScaling {
 
   struct StepResult {
     bool nonfinite = false;
-    bool late = false;          ///< all of an earlier iteration: not another clean one
+    bool late = false;  ///< all of an earlier iteration: not another clean one
     bool no_gradients = false;
   };
   void end_step(OptimizerId optimizer, StepResult result);

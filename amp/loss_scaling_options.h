@@ -15,14 +15,16 @@ enum class AtFloor : std::uint8_t {
 /// What happens when one of several accumulated losses gives a non-finite gradient.
 enum class Accumulation : std::uint8_t {
   kDropWindow,      ///< the whole step is skipped
-  kDropMicroBatch,  ///< only that loss is left out; costs a second copy of the gradients. Through optimizer.backward()
+  kDropMicroBatch,  ///< only that loss is left out; costs a second copy of the gradients. Through
+                    ///< optimizer.backward()
 };
 
 using enum AtFloor;
 using enum Accumulation;
 
-/// Settings of dynamic loss scaling, with PyTorch's defaults. Every setter throws Error naming its field when the value
-/// makes no sense; relations between fields are checked when a LossScaling or GradScaler is made of them.
+/// Settings of dynamic loss scaling, with PyTorch's defaults. Every setter throws Error naming its field when
+/// the value makes no sense; relations between fields are checked when a LossScaling or GradScaler is made of
+/// them.
 class LossScalingOptions {
  public:
   /// First scale. Finite, positive; min_scale <= init_scale <= max_scale.
@@ -43,7 +45,8 @@ class LossScalingOptions {
   /// Ceiling: a growth beyond it does not happen. Finite.
   LossScalingOptions& max_scale(double value);
   double max_scale() const { return max_scale_; }
-  /// Overflows before the scale backs off; those absorbed still skip their step. Refilled when the scale grows. >= 1.
+  /// Overflows before the scale backs off; those absorbed still skip their step. Refilled when the scale
+  /// grows. >= 1.
   LossScalingOptions& hysteresis(std::int64_t value);
   std::int64_t hysteresis() const { return hysteresis_; }
   /// Refill the hysteresis at every clean step too.

@@ -29,7 +29,8 @@ LossScaling::Progress LossScaling::progress(OptimizerId optimizer) const {
 double LossScaling::gradient_scale(OptimizerId optimizer, const TensorMeta& leaf) const {
   if (const GradientStamp* stamp = autograd::gradient_stamp(leaf)) {
     if (stamp->scaler != id()) {
-      fail("GradScaler", leaf_name(leaf), " holds a gradient scaled by another scaler; use one scaler per optimizer");
+      fail("GradScaler", leaf_name(leaf),
+           " holds a gradient scaled by another scaler; use one scaler per optimizer");
     }
     return stamp->scale;
   }
@@ -45,13 +46,16 @@ bool LossScaling::is_late(OptimizerId optimizer, const TensorMeta& leaf) const {
 
 void LossScaling::begin_unscale(OptimizerId optimizer) {
   Progress now = progress(optimizer);
-  if (now.iteration < iteration_) now = {Phase::kReady, iteration_, false, false};  // never stepped; update() closed it
+  if (now.iteration < iteration_)
+    now = {Phase::kReady, iteration_, false, false};  // never stepped; update() closed it
   if (now.phase == Phase::kUnscaled) {
-    fail("unscale_", "it was called already on this optimizer since the last update(), and the gradients were divided "
-                     "then; call step(optimizer) and update() next");
+    fail("unscale_",
+         "it was called already on this optimizer since the last update(), and the gradients were divided "
+         "then; call step(optimizer) and update() next");
   }
   if (now.phase == Phase::kStepped) {
-    fail("unscale_", "it was called after step(optimizer); call update() first, which begins the next iteration");
+    fail("unscale_",
+         "it was called after step(optimizer); call update() first, which begins the next iteration");
   }
   progress_[optimizer] = now;
 }
@@ -62,8 +66,8 @@ void LossScaling::check_unscale(const TensorMeta& leaf) const {
   }
 }
 
-void LossScaling::end_unscale(OptimizerId optimizer, const std::vector<const TensorMeta*>& leaves, bool nonfinite,
-                              bool late) {
+void LossScaling::end_unscale(OptimizerId optimizer, const std::vector<const TensorMeta*>& leaves,
+                              bool nonfinite, bool late) {
   Progress& now = progress_[optimizer];
   now.phase = Phase::kUnscaled;
   now.iteration = iteration_;
@@ -82,7 +86,9 @@ void LossScaling::begin_step(OptimizerId optimizer, bool any_scaled) {
   progress_[optimizer] = now;
 }
 
-bool LossScaling::is_unscaled(OptimizerId optimizer) const { return progress(optimizer).phase == Phase::kUnscaled; }
+bool LossScaling::is_unscaled(OptimizerId optimizer) const {
+  return progress(optimizer).phase == Phase::kUnscaled;
+}
 
 bool LossScaling::found_nonfinite(OptimizerId optimizer) const { return progress(optimizer).nonfinite; }
 
@@ -123,8 +129,9 @@ StateDict LossScaling::state_dict() const {
     pending = pending || (entry.second.iteration == iteration_ && entry.second.phase != Phase::kReady);
   }
   if (pending) {
-    fail("state_dict", "called between unscale_ or step and update(), where an overflow found would be forgotten; call "
-                       "it after update()");
+    fail("state_dict",
+         "called between unscale_ or step and update(), where an overflow found would be forgotten; call "
+         "it after update()");
   }
   state.set("scale", static_cast<double>(scale_));
   state.set("growth_factor", options_.growth_factor());
@@ -143,7 +150,8 @@ StateDict LossScaling::state_dict() const {
 
 void LossScaling::load_state_dict(const StateDict& state) {
   if (!is_enabled()) return;
-  if (state.empty()) fail("load_state_dict", "the state is empty: it was saved from a scaler that was not enabled");
+  if (state.empty())
+    fail("load_state_dict", "the state is empty: it was saved from a scaler that was not enabled");
   LossScalingOptions options = options_;  // changed only when every entry is right
   const double scale = state.number("scale");
   options.growth_factor(state.number("growth_factor")).backoff_factor(state.number("backoff_factor"));
@@ -155,8 +163,8 @@ void LossScaling::load_state_dict(const StateDict& state) {
   const std::int64_t tracker = state.integer("_growth_tracker"), left = state.integer("hysteresis_left"),
                      skips = state.integer("floor_skips");
   if (tracker < 0 || left < 1 || skips < 0) {
-    fail("load_state_dict", "counters: _growth_tracker ", tracker, ", hysteresis_left ", left, ", floor_skips ", skips,
-         " cannot be");
+    fail("load_state_dict", "counters: _growth_tracker ", tracker, ", hysteresis_left ", left,
+         ", floor_skips ", skips, " cannot be");
   }
   fixed_ = state.boolean("fixed");
   options_ = options;

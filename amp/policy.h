@@ -33,9 +33,10 @@ struct OverrideLink {
 
 struct ThreadState {
   std::array<bool, kDeviceTypes> enabled{};
-  std::array<ScalarType, kDeviceTypes> dtype{kBFloat16, kHalf};  // PyTorch's defaults: bf16 on CPU, fp16 on CUDA
+  std::array<ScalarType, kDeviceTypes> dtype{kBFloat16,
+                                             kHalf};  // PyTorch's defaults: bf16 on CPU, fp16 on CUDA
   const OverrideLink* overrides = nullptr;
-  int depth = 0;  // nested Autocast objects; the cast cache lives until it returns to 0
+  int depth = 0;                  // nested Autocast objects; the cast cache lives until it returns to 0
   ScalarType last_used = kFloat;  // dtype of the region entered last, for hints; float32 when there was none
 };
 
@@ -44,9 +45,7 @@ extern constinit thread_local ThreadState thread_state;
 }  // namespace detail
 
 /// True when autocast is on for any device on this thread.
-inline bool autocast_active() {
-  return detail::thread_state.enabled[0] || detail::thread_state.enabled[1];
-}
+inline bool autocast_active() { return detail::thread_state.enabled[0] || detail::thread_state.enabled[1]; }
 
 inline bool is_autocast_enabled(DeviceType device) {
   return detail::thread_state.enabled[static_cast<int>(device)];

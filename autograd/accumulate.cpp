@@ -13,8 +13,9 @@ bool is_all_zero(const Tensor& gradient) {
   return count_nonzero(gradient).item<std::int64_t>() == 0;
 }
 
-/// Brings the gradient that is there to the units of the one that arrives. Gradients of a scaled loss cannot be added
-/// to others: their sum could not be unscaled. Those of the same scaler at another scale are rescaled.
+/// Brings the gradient that is there to the units of the one that arrives. Gradients of a scaled loss cannot
+/// be added to others: their sum could not be unscaled. Those of the same scaler at another scale are
+/// rescaled.
 void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving) {
   const GradientStamp* held = gradient_stamp(meta);
   if (!held && !arriving) return;
@@ -34,8 +35,9 @@ void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving)
   if (held && arriving) {
     fail("backward", who, " holds a gradient scaled by another scaler; use one scaler per optimizer");
   }
-  fail("backward", who, held ? " holds a scaled gradient and this loss is not scaled"
-                             : " holds a true gradient and this loss is scaled",
+  fail("backward", who,
+       held ? " holds a scaled gradient and this loss is not scaled"
+            : " holds a true gradient and this loss is scaled",
        "; scale every loss that accumulates into it with scale(loss), or call zero_grad() between");
 }
 

@@ -57,7 +57,8 @@ StateDict StateDict::under(const std::string& prefix) const {
   StateDict inner;
   const std::string start = prefix + ".";
   for (const Entry& entry : entries_) {
-    if (entry.first.starts_with(start)) inner.entries_.emplace_back(entry.first.substr(start.size()), entry.second);
+    if (entry.first.starts_with(start))
+      inner.entries_.emplace_back(entry.first.substr(start.size()), entry.second);
   }
   return inner;
 }

@@ -11,8 +11,8 @@
 
 namespace halftone {
 
-/// Named tensors and numbers in a fixed order: what optimizers, scalers and schedulers save and load. Names are dotted
-/// paths ("state.0.exp_avg"), so one dictionary can hold another under a prefix.
+/// Named tensors and numbers in a fixed order: what optimizers, scalers and schedulers save and load. Names
+/// are dotted paths ("state.0.exp_avg"), so one dictionary can hold another under a prefix.
 class StateDict {
  public:
   using Value = std::variant<Tensor, std::int64_t, double, bool, std::string>;
@@ -30,7 +30,8 @@ class StateDict {
   const Value* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
 
-  /// Each throws Error naming the entry when it is missing or of another kind. An integer reads as a number too.
+  /// Each throws Error naming the entry when it is missing or of another kind. An integer reads as a number
+  /// too.
   Tensor tensor(std::string_view name) const;
   double number(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;

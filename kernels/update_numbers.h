@@ -6,7 +6,8 @@ namespace halftone {
 
 enum class UpdateRule : std::uint8_t { kSgd, kAdam, kRmsprop, kAdagrad };
 
-/// The scalar arguments of an update rule; what `a`, `b` and `flag` mean is said at the rule (kernels/math/optimizer.h).
+/// The scalar arguments of an update rule; what `a`, `b` and `flag` mean is said at the rule
+/// (kernels/math/optimizer.h).
 struct UpdateNumbers {
   double lr = 0;
   double weight_decay = 0;

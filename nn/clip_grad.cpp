@@ -16,7 +16,8 @@ std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& para
     const autograd::TensorMeta* meta = autograd::find_meta(parameter);
     if (!meta || !meta->grad.defined()) continue;
     if (const auto* stamp = autograd::gradient_stamp(*meta)) {
-      fail(op, "the gradient of ", meta->name.empty() ? concat("a parameter ", parameter) : "'" + meta->name + "'",
+      fail(op, "the gradient of ",
+           meta->name.empty() ? concat("a parameter ", parameter) : "'" + meta->name + "'",
            " is still scaled by ", stamp->scale, "; call scaler.unscale_(optimizer) before clipping");
     }
     gradients.push_back(meta->grad.detach());
@@ -34,8 +35,8 @@ double norm_of(const std::vector<Tensor>& gradients, double p) {
 
 }  // namespace
 
-optim::DeferredScalar clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
-                                      bool error_if_nonfinite) {
+optim::DeferredScalar clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                                      double norm_type, bool error_if_nonfinite) {
   if (!(max_norm >= 0)) fail("clip_grad_norm_", "max_norm: expected a number >= 0, got ", max_norm);
   if (!(norm_type > 0)) fail("clip_grad_norm_", "norm_type: expected a positive number, got ", norm_type);
   NoGradGuard no_grad;
@@ -66,7 +67,8 @@ optim::DeferredScalar clip_grad_norm_(const Tensor& parameter, double max_norm, 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   if (!(clip_value >= 0)) fail("clip_grad_value_", "clip_value: expected a number >= 0, got ", clip_value);
   NoGradGuard no_grad;
-  for (Tensor& gradient : gradients_of("clip_grad_value_", parameters)) clamp_(gradient, -clip_value, clip_value);
+  for (Tensor& gradient : gradients_of("clip_grad_value_", parameters))
+    clamp_(gradient, -clip_value, clip_value);
 }
 
 void clip_grad_value_(const Tensor& parameter, double clip_value) {

@@ -5,7 +5,8 @@
 namespace halftone::optim {
 namespace {
 
-constexpr std::array<const char*, ParameterState::kMoments> kMomentNames{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+constexpr std::array<const char*, ParameterState::kMoments> kMomentNames{"exp_avg", "exp_avg_sq",
+                                                                         "max_exp_avg_sq"};
 
 template <class Options>
 void fill(UpdateCall& call, ParameterState& state, const Options& options, bool decoupled) {

@@ -6,18 +6,16 @@
 
 namespace halftone::optim {
 
-/// What Adam's and AdamW's settings have in common. Beta1 and beta2 can be set together, as in libtorch, or one by one.
+/// What Adam's and AdamW's settings have in common. Beta1 and beta2 can be set together, as in libtorch, or
+/// one by one.
 template <class Derived>
 class AdamLikeOptions : public OptimizerCloneableOptions<Derived> {
  public:
   AdamLikeOptions(double lr, double weight_decay) : lr_(lr), weight_decay_(weight_decay) {}
   std::vector<OptionField> fields() override {
-    std::vector<OptionField> all{{"lr", &lr_},
-                                 {"beta1", &std::get<0>(betas_)},
-                                 {"beta2", &std::get<1>(betas_)},
-                                 {"eps", &eps_},
-                                 {"weight_decay", &weight_decay_},
-                                 {"amsgrad", &amsgrad_}};
+    std::vector<OptionField> all{
+        {"lr", &lr_},   {"beta1", &std::get<0>(betas_)},  {"beta2", &std::get<1>(betas_)},
+        {"eps", &eps_}, {"weight_decay", &weight_decay_}, {"amsgrad", &amsgrad_}};
     this->add_common_fields(all);
     return all;
   }

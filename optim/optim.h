@@ -1,12 +1,11 @@
 #pragma once
 
-// All optimizers, learning-rate schedules and the average of weights. learning-rate schedulers, and the average of weights.
+// All optimizers, learning-rate schedulers, and the average of weights.
 
 #include "halftone/optim/adagrad.h"
 #include "halftone/optim/adam.h"
 #include "halftone/optim/ema.h"
 #include "halftone/optim/lr_scheduler.h"
-#include "halftone/optim/ema.h"
-#include "halftone/optim/lr_scheduler.h"
 #include "halftone/optim/rmsprop.h"
 #include "halftone/optim/sgd.h"
+#include "halftone/optim/stochastic_rounding.h"

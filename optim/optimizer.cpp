@@ -28,7 +28,8 @@ Optimizer::Optimizer(const char* name, ParameterList parameters, std::unique_ptr
 void Optimizer::check_leaf(const Tensor& parameter) const {
   if (!parameter.defined()) fail(name_, "a parameter is undefined");
   if (!parameter.is_leaf()) {
-    fail(name_, "can only optimize leaves, and ", parameter, " is the result of an operator; pass the tensor it was "
+    fail(name_, "can only optimize leaves, and ", parameter,
+         " is the result of an operator; pass the tensor it was "
          "made from, or detach() it");
   }
   if (!parameter.is_floating_point()) fail(name_, "can only optimize floating tensors, got ", parameter);
@@ -54,7 +55,8 @@ void Optimizer::add_param_group(const OptimizerParamGroup& added) {
 
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> all;
-  for (const OptimizerParamGroup& group : groups_) all.insert(all.end(), group.params().begin(), group.params().end());
+  for (const OptimizerParamGroup& group : groups_)
+    all.insert(all.end(), group.params().begin(), group.params().end());
   return all;
 }
 
@@ -63,7 +65,8 @@ void Optimizer::sync_slots() const {
   bool same = true;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const Tensor& parameter : groups_[g].params()) {
-      same = same && i < slots_.size() && slots_[i].group == g && slots_[i].state.parameter().is_same(parameter);
+      same =
+          same && i < slots_.size() && slots_[i].group == g && slots_[i].state.parameter().is_same(parameter);
       ++i;
     }
   }

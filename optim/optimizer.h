@@ -15,9 +15,10 @@
 
 namespace halftone::optim {
 
-/// Base of all optimizers, with libtorch's surface and mixed precision built in: fp32 masters of half parameters, and a
-/// loss-scaling controller. A step reads the gradients once (finite? how large?) and then makes one fused pass per
-/// parameter: unscale, clip, weight decay, moments, master, parameter, half shadow. A skipped step changes nothing.
+/// Base of all optimizers, with libtorch's surface and mixed precision built in: fp32 masters of half
+/// parameters, and a loss-scaling controller. A step reads the gradients once (finite? how large?) and then
+/// makes one fused pass per parameter: unscale, clip, weight decay, moments, master, parameter, half shadow.
+/// A skipped step changes nothing.
 ///
 ///   optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(1e-3));
 ///   optimizer.use_loss_scaling();
@@ -47,7 +48,8 @@ class Optimizer {
   /// Drops the gradients, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
-  /// One step on the gradients that are there. Throws Error when they are still scaled and no loss scaling is in use.
+  /// One step on the gradients that are there. Throws Error when they are still scaled and no loss scaling is
+  /// in use.
   StepReport step();
   /// libtorch's form: computes the loss by calling `closure` with gradients on, steps, and returns the loss.
   Tensor step(LossClosure closure);
@@ -56,37 +58,44 @@ class Optimizer {
   std::int64_t applied_steps() const { return applied_steps_; }
   std::int64_t attempted_steps() const { return attempted_steps_; }
 
-  // --- Mixed precision ------------------------------------------------------------------------------------------
+  // --- Mixed precision
+  // ------------------------------------------------------------------------------------------
   /// From now on backward() scales the loss and step() unscales, checks, skips and moves the scale.
   void use_loss_scaling(amp::LossScaling scaling);
-  void use_loss_scaling(const amp::LossScalingOptions& options = {}) { use_loss_scaling(amp::LossScaling(options)); }
+  void use_loss_scaling(const amp::LossScalingOptions& options = {}) {
+    use_loss_scaling(amp::LossScaling(options));
+  }
   /// The controller, or null.
   amp::LossScaling* loss_scaling() { return scaling_ ? &*scaling_ : nullptr; }
   /// The present scale; 1 without loss scaling.
   double loss_scale() const { return scaling_ ? scaling_->get_scale() : 1; }
   /// Backward of the loss, scaled if loss scaling is in use. May be called several times before a step.
-  void backward(const Tensor& loss, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false);
-  /// Clips the true gradients to this norm, as part of the next step; `.grad` itself is not touched. Returns the norm
-  /// before clipping. Throws Error when the gradients are scaled by a GradScaler: unscale_() them first.
+  void backward(const Tensor& loss, std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false);
+  /// Clips the true gradients to this norm, as part of the next step; `.grad` itself is not touched. Returns
+  /// the norm before clipping. Throws Error when the gradients are scaled by a GradScaler: unscale_() them
+  /// first.
   DeferredScalar clip_grad_norm_(double max_norm, double norm_type = 2.0);
   /// Keeps a copy of all fp32 parameters in `dtype` that autocast uses without casting.
   void use_half_shadow(ScalarType dtype = kBFloat16);
   /// Several ranks decide together whether to skip. Needs loss scaling.
   void agree(std::function<bool(bool)> decide);
-  /// Weights changed so far in parameters that have no master, and how many changes were below half a unit in the last
-  /// place: lost, unless stochastic rounding is on.
+  /// Weights changed so far in parameters that have no master, and how many changes were below half a unit in
+  /// the last place: lost, unless stochastic rounding is on.
   const UpdateMeter& update_meter() const { return meter_; }
   /// The random stream of stochastic rounding.
   Generator& rounding_generator() { return rounding_; }
 
-  // --- Saving ---------------------------------------------------------------------------------------------------
-  /// Options, step counts, masters, moments, counters and the controller: enough to resume bit for bit. The tensors are
-  /// copies.
+  // --- Saving
+  // ---------------------------------------------------------------------------------------------------
+  /// Options, step counts, masters, moments, counters and the controller: enough to resume bit for bit. The
+  /// tensors are copies.
   StateDict state_dict() const;
   /// Throws Error, changing nothing, when the state belongs to other parameters. Options are restored too.
   void load_state_dict(const StateDict& state);
 
-  // --- For facades over LossScaling (amp::GradScaler) -------------------------------------------------------------
+  // --- For facades over LossScaling (amp::GradScaler)
+  // -------------------------------------------------------------
   /// Divides the gradients in place by what they were scaled by. True when all are finite.
   bool unscale_gradients(amp::LossScaling& scaling);
   /// A step under an outside controller, whose update() the caller makes.
@@ -100,8 +109,8 @@ class Optimizer {
 
   /// Names of the moments in state dictionaries; null where there is none.
   virtual std::array<const char*, ParameterState::kMoments> moment_names() const { return {}; }
-  /// One parameter's step. `call` holds parameter, master, shadow, gradient and factors; set the rule, its numbers and
-  /// the moments, and call run(call). state.steps() counts this step already.
+  /// One parameter's step. `call` holds parameter, master, shadow, gradient and factors; set the rule, its
+  /// numbers and the moments, and call run(call). state.steps() counts this step already.
   virtual void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) = 0;
   void run(const UpdateCall& call);
 
@@ -114,7 +123,7 @@ class Optimizer {
   struct Scan {
     std::vector<double> factor;  // 1/S of each slot's gradient
     std::vector<std::int64_t> nonfinite;
-    std::vector<const Storage*> storage;   // what was looked at, in which version
+    std::vector<const Storage*> storage;  // what was looked at, in which version
     std::vector<std::uint32_t> version;
     double norm_type = 2;
     double norm = 0;

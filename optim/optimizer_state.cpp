@@ -43,16 +43,16 @@ void Optimizer::load_state_dict(const StateDict& state) {
     fail("load_state_dict", "the state is one of ", saved, ", this optimizer is ", name_);
   }
   if (state.integer("groups") != static_cast<std::int64_t>(groups_.size())) {
-    fail("load_state_dict", "the state has ", state.integer("groups"), " parameter groups, this optimizer has ",
-         groups_.size());
+    fail("load_state_dict", "the state has ", state.integer("groups"),
+         " parameter groups, this optimizer has ", groups_.size());
   }
   std::vector<std::unique_ptr<OptimizerOptions>> options;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const StateDict group = state.under(group_prefix(g));
     const auto count = static_cast<std::int64_t>(groups_[g].params().size());
     if (group.integer("parameters") != count) {
-      fail("load_state_dict", "group ", g, " has ", group.integer("parameters"), " parameters in the state, ", count,
-           " here");
+      fail("load_state_dict", "group ", g, " has ", group.integer("parameters"), " parameters in the state, ",
+           count, " here");
     }
     options.push_back(groups_[g].options().clone());
     options.back()->load_state_dict(group);
@@ -69,7 +69,8 @@ void Optimizer::load_state_dict(const StateDict& state) {
   const StateDict scaling = state.under("loss_scaling");
   const bool has_scaling = scaling_ && scaling_->is_enabled();
   if (!scaling.empty() && !has_scaling) {
-    fail("load_state_dict", "the state was saved with loss scaling; call use_loss_scaling() before loading it");
+    fail("load_state_dict",
+         "the state was saved with loss scaling; call use_loss_scaling() before loading it");
   }
   if (!scaling.empty()) scaling_->load_state_dict(scaling);
 

@@ -38,13 +38,15 @@ void Optimizer::run(const UpdateCall& call) {
 }
 
 bool Optimizer::any_gradient() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.state.has_gradient(); });
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const Slot& slot) { return slot.state.has_gradient(); });
 }
 
 void Optimizer::refuse_scaled_gradients(const char* op, const char* instead) const {
   for (const Slot& slot : slots_) {
     if (const auto* stamp = autograd::gradient_stamp(slot.state.meta())) {
-      fail(op, "the gradient of ", slot.state.description(), " is still scaled by ", stamp->scale, "; ", instead);
+      fail(op, "the gradient of ", slot.state.description(), " is still scaled by ", stamp->scale, "; ",
+           instead);
     }
   }
 }
@@ -53,25 +55,30 @@ void Optimizer::refuse_lone_halves(const char* op) const {
   for (const Slot& slot : slots_) {
     if (slot.state.parameter().scalar_type() != kHalf || !slot.state.is_low_precision_only()) continue;
     if (groups_[slot.group].options().stochastic_rounding()) continue;
-    fail(op, slot.state.description(), " is float16 without a master weight: its true gradient and its updates would be "
+    fail(op, slot.state.description(),
+         " is float16 without a master weight: its true gradient and its updates would be "
          "lost in rounding; use master_weights(true), which is the default, or stochastic_rounding(true)");
   }
 }
 
-// --- Pass 1 ----------------------------------------------------------------------------------------------------
+// --- Pass 1
+// ----------------------------------------------------------------------------------------------------
 std::vector<double> Optimizer::inverse_scales(const amp::LossScaling* scaling) const {
   // Losses that were left out leave the mean of the others.
   const auto kept = static_cast<double>(micro_batches_ - dropped_micro_batches_);
-  const double share = dropped_micro_batches_ > 0 && kept > 0 ? static_cast<double>(micro_batches_) / kept : 1;
+  const double share =
+      dropped_micro_batches_ > 0 && kept > 0 ? static_cast<double>(micro_batches_) / kept : 1;
   std::vector<double> factors(slots_.size(), 1.0);
   for (std::size_t i = 0; scaling && i < slots_.size(); ++i) {
-    if (slots_[i].state.has_gradient()) factors[i] = share / scaling->gradient_scale(id_, slots_[i].state.meta());
+    if (slots_[i].state.has_gradient())
+      factors[i] = share / scaling->gradient_scale(id_, slots_[i].state.meta());
   }
   return factors;
 }
 
 template <class Look>
-Optimizer::Scan Optimizer::look_at_gradients(std::vector<double> factors, double norm_type, Look&& look) const {
+Optimizer::Scan Optimizer::look_at_gradients(std::vector<double> factors, double norm_type,
+                                             Look&& look) const {
   NoGradGuard no_grad;
   Scan scan;
   scan.norm_type = norm_type;
@@ -147,24 +154,27 @@ bool Optimizer::unscale_gradients(amp::LossScaling& scaling) {
     leaves.push_back(&slot.state.meta());
   }
   constexpr double kNormType = 2;
-  scan_ = look_at_gradients(inverse_scales(&scaling), kNormType, [](const ParameterState& state, double factor) {
-    Tensor& gradient = state.meta().grad;
-    const Tensor values = checked_gradient(state);
-    const GradientStats stats = kernels_for<OptimizerKernels>(values.device()).scale(values, factor, kNormType);
-    if (values.is_same(gradient)) {
-      gradient.storage().bump_version("unscale_");
-    } else {
-      gradient.detach().copy_(values);
-    }
-    autograd::clear_stamp(state.meta());
-    return stats;
-  });
+  scan_ =
+      look_at_gradients(inverse_scales(&scaling), kNormType, [](const ParameterState& state, double factor) {
+        Tensor& gradient = state.meta().grad;
+        const Tensor values = checked_gradient(state);
+        const GradientStats stats =
+            kernels_for<OptimizerKernels>(values.device()).scale(values, factor, kNormType);
+        if (values.is_same(gradient)) {
+          gradient.storage().bump_version("unscale_");
+        } else {
+          gradient.detach().copy_(values);
+        }
+        autograd::clear_stamp(state.meta());
+        return stats;
+      });
   scan_->factor.assign(slots_.size(), 1.0);
   scaling.end_unscale(id_, leaves, scan_->any_nonfinite, late);
   return !scan_->any_nonfinite;
 }
 
-// --- Pass 2 ----------------------------------------------------------------------------------------------------
+// --- Pass 2
+// ----------------------------------------------------------------------------------------------------
 void Optimizer::apply_one(Slot& slot, double factor, double clip) {
   ParameterState& state = slot.state;
   const Tensor& parameter = state.parameter();
@@ -200,7 +210,8 @@ void Optimizer::apply(const std::vector<double>& factors, double clip) {
   same_skips_ = 0;
 }
 
-// --- The whole step --------------------------------------------------------------------------------------------
+// --- The whole step
+// --------------------------------------------------------------------------------------------
 StepReport Optimizer::new_report() const {
   StepReport report;
   report.parameter_count_ = static_cast<std::int64_t>(slots_.size());
@@ -210,7 +221,8 @@ StepReport Optimizer::new_report() const {
 
 StepReport Optimizer::plain_step() {
   prepare();
-  refuse_scaled_gradients("step", "call scaler.step(optimizer), which unscales it, or scaler.unscale_(optimizer)");
+  refuse_scaled_gradients("step",
+                          "call scaler.step(optimizer), which unscales it, or scaler.unscale_(optimizer)");
   StepReport report = new_report();
   ++attempted_steps_;
   const std::vector<double> factors(slots_.size(), 1.0);

@@ -24,7 +24,8 @@ void OptimizerOptions::set_half_shadow(std::optional<ScalarType> dtype) {
 
 double* OptimizerOptions::find_number(const std::string& name) {
   for (const OptionField& field : fields()) {
-    if (name == field.name && std::holds_alternative<double*>(field.value)) return std::get<double*>(field.value);
+    if (name == field.name && std::holds_alternative<double*>(field.value))
+      return std::get<double*>(field.value);
   }
   return nullptr;
 }
@@ -58,7 +59,8 @@ void OptimizerOptions::load_state_dict(const StateDict& state) {
 }
 
 void check_not_negative(const char* optimizer, const char* field, double value) {
-  if (!(value >= 0) || std::isinf(value)) fail(optimizer, field, ": expected a finite number >= 0, got ", value);
+  if (!(value >= 0) || std::isinf(value))
+    fail(optimizer, field, ": expected a finite number >= 0, got ", value);
 }
 
 void check_fraction(const char* optimizer, const char* field, double value) {

@@ -20,9 +20,11 @@ struct OptionField {
 
 /// Settings of one parameter group. Every optimizer has its own class of them; what all share is here:
 ///
-/// - master_weights (on): fp16 and bf16 parameters are kept in fp32 by the optimizer, and rounded once per step.
+/// - master_weights (on): fp16 and bf16 parameters are kept in fp32 by the optimizer, and rounded once per
+/// step.
 /// - stochastic_rounding (off): instead of masters, round the updated weight at random, without bias.
-/// - half_shadow (none): keep a copy of fp32 parameters in this dtype, written by the step, that autocast uses as it is.
+/// - half_shadow (none): keep a copy of fp32 parameters in this dtype, written by the step, that autocast
+/// uses as it is.
 class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
@@ -56,7 +58,8 @@ class OptimizerOptions {
   std::optional<ScalarType> half_shadow_;
 };
 
-/// What every concrete options class derives from (libtorch's name): cloning, and fluent setters of the shared settings.
+/// What every concrete options class derives from (libtorch's name): cloning, and fluent setters of the
+/// shared settings.
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
  public:
@@ -118,7 +121,8 @@ class OptimizerParamGroup {
   OptimizerOptions& options() { return *options_; }
   const OptimizerOptions& options() const { return *options_; }
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
-  /// The learning rate before any scheduler: noted by the first one, so that every later one starts from it too.
+  /// The learning rate before any scheduler: noted by the first one, so that every later one starts from it
+  /// too.
   std::optional<double> initial_lr() const { return initial_lr_; }
   void set_initial_lr(double lr) { initial_lr_ = lr; }
   std::vector<Tensor>& params() { return params_; }
@@ -141,8 +145,10 @@ class ParameterList {
   ParameterList(std::vector<OptimizerParamGroup> groups) : groups_(std::move(groups)) {}
   ParameterList(std::initializer_list<OptimizerParamGroup> groups) : groups_(groups) {}
   ParameterList(const std::vector<std::pair<std::string, Tensor>>& named) { groups_.emplace_back(named); }
+  ParameterList(std::initializer_list<std::pair<std::string, Tensor>> named)
+      : ParameterList(std::vector<std::pair<std::string, Tensor>>(named)) {}
   template <class Dict>
-    requires requires(const Dict& dict) { std::vector<std::pair<std::string, Tensor>>(dict.pairs()); }
+  requires requires(const Dict& dict) { std::vector<std::pair<std::string, Tensor>>(dict.pairs()); }
   ParameterList(const Dict& named) : ParameterList(named.pairs()) {}
 
   std::vector<OptimizerParamGroup>& groups() { return groups_; }

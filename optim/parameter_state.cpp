@@ -73,7 +73,8 @@ void ParameterState::make_shadow(std::optional<ScalarType> dtype) {
     shadow_.reset();
     return;
   }
-  const bool fits = shadow_.defined() && shadow_.scalar_type() == *dtype && shadow_.sizes() == parameter_.sizes();
+  const bool fits =
+      shadow_.defined() && shadow_.scalar_type() == *dtype && shadow_.sizes() == parameter_.sizes();
   if (fits && meta().shadow.is_same(shadow_)) return;
   NoGradGuard no_grad;
   const MemoryCategoryGuard category(MemoryCategory::kParameter);
@@ -132,12 +133,13 @@ void ParameterState::check(const StateDict& state, const MomentNames& names) con
     if (!state.contains(entry)) return;
     const Tensor tensor = state.tensor(entry);
     if (!tensor.defined() || tensor.sizes() != parameter_.sizes() || !tensor.is_floating_point()) {
-      fail("load_state_dict", description(), ": entry '", entry, "': expected a floating tensor of its shape ",
-           parameter_.sizes(), ", got ", tensor);
+      fail("load_state_dict", description(), ": entry '", entry,
+           "': expected a floating tensor of its shape ", parameter_.sizes(), ", got ", tensor);
     }
   };
   if (state.contains("step") && state.integer("step") < 1) {
-    fail("load_state_dict", description(), ": entry 'step': expected at least 1, got ", state.integer("step"));
+    fail("load_state_dict", description(), ": entry 'step': expected at least 1, got ",
+         state.integer("step"));
   }
   check_tensor("master");
   for (const char* name : names) {
@@ -156,7 +158,8 @@ void ParameterState::load(const StateDict& state, const MomentNames& names) {
   steps_ = state.contains("step") ? state.integer("step") : 0;
   if (master_.defined() && state.contains("master")) {
     master_ = copy_of("master", kFloat);
-    // Where the parameter is not the master rounded, it was loaded from elsewhere and wins: whichever loads first.
+    // Where the parameter is not the master rounded, it was loaded from elsewhere and wins: whichever loads
+    // first.
     seen_storage_ = nullptr;
   }
   for (std::size_t k = 0; k < kMoments; ++k) {

@@ -9,9 +9,9 @@
 
 namespace halftone::optim {
 
-/// What an optimizer keeps for one parameter: its moments, its step count, and for a low-precision parameter its fp32
-/// master weight. While it lives, the gradient of a low-precision parameter accumulates in fp32; the leaf is given back
-/// as it was at the end.
+/// What an optimizer keeps for one parameter: its moments, its step count, and for a low-precision parameter
+/// its fp32 master weight. While it lives, the gradient of a low-precision parameter accumulates in fp32; the
+/// leaf is given back as it was at the end.
 class ParameterState {
  public:
   static constexpr std::size_t kMoments = 3;
@@ -28,10 +28,13 @@ class ParameterState {
   autograd::TensorMeta& meta() const { return autograd::meta_of(parameter_); }
   bool has_gradient() const { return meta().grad.defined(); }
 
-  /// Brings master and shadow in line with the options, and with what was written to the parameter from outside.
+  /// Brings master and shadow in line with the options, and with what was written to the parameter from
+  /// outside.
   void prepare(const OptimizerOptions& options);
   /// fp16 or bf16 without a master weight.
-  bool is_low_precision_only() const { return is_low_precision(parameter_.scalar_type()) && !master_.defined(); }
+  bool is_low_precision_only() const {
+    return is_low_precision(parameter_.scalar_type()) && !master_.defined();
+  }
 
   const Tensor& master() const { return master_; }
   const Tensor& shadow() const { return shadow_; }

@@ -17,7 +17,8 @@ void SGDOptions::check() const {
   check_not_negative("SGD", "momentum", momentum_);
   check_not_negative("SGD", "weight_decay", weight_decay_);
   if (nesterov_ && (momentum_ <= 0 || dampening_ != 0)) {
-    fail("SGD", "nesterov: needs momentum > 0 and dampening 0, got momentum ", momentum_, " and dampening ", dampening_);
+    fail("SGD", "nesterov: needs momentum > 0 and dampening 0, got momentum ", momentum_, " and dampening ",
+         dampening_);
   }
 }
 

@@ -24,7 +24,9 @@ class SGD final : public Optimizer {
   SGD(ParameterList parameters, SGDOptions defaults);
 
  private:
-  std::array<const char*, ParameterState::kMoments> moment_names() const override { return {"momentum_buffer"}; }
+  std::array<const char*, ParameterState::kMoments> moment_names() const override {
+    return {"momentum_buffer"};
+  }
   void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
 };
 

@@ -12,9 +12,10 @@ std::string StepReport::str() const {
     text = concat("applied, scale ", scale_before_, ", gradient norm ", grad_norm_);
     if (!rechecked_) text += ", gradients not re-checked";
   } else {
-    text = concat("skipped, scale ", scale_before_, ", non-finite gradients in ", overflowed_parameters_.size(), " of ",
-                  parameter_count_, " parameters");
-    for (std::size_t i = 0; i < overflowed_names_.size() && i < 3; ++i) text += (i ? ", " : ": ") + overflowed_names_[i];
+    text = concat("skipped, scale ", scale_before_, ", non-finite gradients in ",
+                  overflowed_parameters_.size(), " of ", parameter_count_, " parameters");
+    for (std::size_t i = 0; i < overflowed_names_.size() && i < 3; ++i)
+      text += (i ? ", " : ": ") + overflowed_names_[i];
   }
   if (dropped_micro_batches_) text += concat(", ", dropped_micro_batches_, " micro-batches left out");
   if (loss_was_nonfinite_) text += "; the loss was not finite before scaling, so the scale is not to blame";

@@ -18,7 +18,8 @@ class StepReport {
   bool no_gradients() const { return no_gradients_; }
   /// Skipped so often in a row with the scale at its floor (`stalled_after`) that training stands still.
   bool stalled() const { return stalled_; }
-  /// Skipped three times in a row on the same gradient: it was not cleared, and keeps what made it non-finite.
+  /// Skipped three times in a row on the same gradient: it was not cleared, and keeps what made it
+  /// non-finite.
   bool persistent_nonfinite() const { return persistent_nonfinite_; }
   /// The loss was infinite or NaN before it was scaled: not an overflow that the scale made.
   bool loss_was_nonfinite() const { return loss_was_nonfinite_; }
@@ -30,8 +31,8 @@ class StepReport {
   double scale_after() const { return scale_after_; }
   /// Norm of all true gradients before clipping; NaN when neither loss scaling nor clipping had it computed.
   double grad_norm() const { return grad_norm_; }
-  /// Parameters whose gradient is not finite: positions in the flattened param groups, and names where the optimizer
-  /// was made from named parameters.
+  /// Parameters whose gradient is not finite: positions in the flattened param groups, and names where the
+  /// optimizer was made from named parameters.
   const std::vector<std::int64_t>& overflowed_parameters() const { return overflowed_parameters_; }
   const std::vector<std::string>& overflowed_names() const { return overflowed_names_; }
   /// Parameters the optimizer holds.

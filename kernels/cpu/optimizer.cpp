@@ -15,7 +15,7 @@
 namespace halftone::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 2048;      // elements handled at once; sums are formed per block
+constexpr std::int64_t kBlock = 2048;  // elements handled at once; sums are formed per block
 constexpr std::int64_t kBlocksPerGrain = 8;
 constexpr std::int64_t kPad = 16;
 
@@ -33,7 +33,8 @@ void for_blocks(std::int64_t n, F&& f) {
   });
 }
 
-// --- Pass 1: looking at gradients ------------------------------------------------------------------------------
+// --- Pass 1: looking at gradients
+// ------------------------------------------------------------------------------
 struct Partial {
   double sum = 0;
   double largest = 0;
@@ -101,7 +102,8 @@ GradientStats scan_blocks(const Tensor& gradient, double factor, double p, Visit
   return stats;
 }
 
-/// Squares of fp64 gradients can overflow or vanish although the norm does not: then it is taken of x / largest |x|.
+/// Squares of fp64 gradients can overflow or vanish although the norm does not: then it is taken of x /
+/// largest |x|.
 void rescue_norm(GradientStats& stats, const Tensor& gradient, double factor) {
   constexpr double kLow = 1e-140, kHigh = 1e150;
   if (stats.nonfinite > 0 || (stats.norm > kLow && stats.norm < kHigh)) return;
@@ -128,10 +130,11 @@ GradientStats scan(const Tensor& gradient, double factor, double p) {
 GradientStats scale(const Tensor& gradient, double factor, double p) {
   const ScalarType dtype = gradient.scalar_type();
   if (dtype == kDouble) {
-    GradientStats stats = scan_blocks<double>(gradient, 1, p, [&](double* block, std::int64_t begin, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) block[i] *= factor;
-      std::copy(block, block + count, reinterpret_cast<double*>(at(gradient, begin)));
-    });
+    GradientStats stats =
+        scan_blocks<double>(gradient, 1, p, [&](double* block, std::int64_t begin, std::int64_t count) {
+          for (std::int64_t i = 0; i < count; ++i) block[i] *= factor;
+          std::copy(block, block + count, reinterpret_cast<double*>(at(gradient, begin)));
+        });
     if (p == 2) rescue_norm(stats, gradient, 1);
     return stats;
   }
@@ -145,8 +148,10 @@ GradientStats scale(const Tensor& gradient, double factor, double p) {
   });
 }
 
-// --- Pass 2: the step ------------------------------------------------------------------------------------------
-/// `nearest` is x rounded; the neighbour on the other side of x is taken with the probability of its nearness.
+// --- Pass 2: the step
+// ------------------------------------------------------------------------------------------
+/// `nearest` is x rounded; the neighbour on the other side of x is taken with the probability of its
+/// nearness.
 template <class T>
 T round_at_random(float x, float uniform) {
   const T nearest(x);
@@ -159,7 +164,8 @@ T round_at_random(float x, float uniform) {
   return uniform < probability ? other : nearest;
 }
 
-void round_block(const Tensor& dst, std::int64_t begin, const float* src, const float* uniforms, std::int64_t n) {
+void round_block(const Tensor& dst, std::int64_t begin, const float* src, const float* uniforms,
+                 std::int64_t n) {
   if (dst.scalar_type() == kHalf) {
     Half* out = reinterpret_cast<Half*>(at(dst, begin));
     for (std::int64_t i = 0; i < n; ++i) out[i] = round_at_random<Half>(src[i], uniforms[i]);
@@ -177,7 +183,8 @@ void stochastic_round(const Tensor& dst, const Tensor& src, const Tensor& unifor
   });
 }
 
-/// One block of fp32 arithmetic: whatever is not fp32, or not a whole number of vectors, passes through local arrays.
+/// One block of fp32 arithmetic: whatever is not fp32, or not a whole number of vectors, passes through local
+/// arrays.
 class FloatBlock {
  public:
   FloatBlock(const UpdateCall& call, std::int64_t begin, std::int64_t count)
@@ -185,7 +192,8 @@ class FloatBlock {
     const Tensor& weight = call.master.defined() ? call.master : call.parameter;
     w_ = bring(weight, weight_);
     g_ = bring(call.gradient, gradient_);
-    for (std::size_t k = 0; k < 3; ++k) m_[k] = call.moments[k].defined() ? bring(call.moments[k], moment_[k]) : nullptr;
+    for (std::size_t k = 0; k < 3; ++k)
+      m_[k] = call.moments[k].defined() ? bring(call.moments[k], moment_[k]) : nullptr;
   }
 
   UpdateMeter run() {
@@ -204,7 +212,8 @@ class FloatBlock {
     }
     if (call_.shadow.defined()) write(call_.shadow);
     for (std::size_t k = 0; k < 3; ++k) {
-      if (m_[k] && !direct_) std::copy(m_[k], m_[k] + count_, reinterpret_cast<float*>(at(call_.moments[k], begin_)));
+      if (m_[k] && !direct_)
+        std::copy(m_[k], m_[k] + count_, reinterpret_cast<float*>(at(call_.moments[k], begin_)));
     }
     return meter;
   }
@@ -217,9 +226,7 @@ class FloatBlock {
     return buffer;
   }
 
-  void write(const Tensor& tensor) {
-    storer<float>(tensor.scalar_type())(at(tensor, begin_), 1, w_, count_);
-  }
+  void write(const Tensor& tensor) { storer<float>(tensor.scalar_type())(at(tensor, begin_), 1, w_, count_); }
 
   /// The parameter is the only copy of the weight: what rounding loses is lost, and counted.
   UpdateMeter write_without_master() {
@@ -252,12 +259,14 @@ void update_doubles(const UpdateCall& call) {
     load(gradient, at(call.gradient, begin), 1, count);
     double* moments[3];
     for (std::size_t k = 0; k < 3; ++k) {
-      moments[k] = call.moments[k].defined() ? reinterpret_cast<double*>(at(call.moments[k], begin)) : nullptr;
+      moments[k] =
+          call.moments[k].defined() ? reinterpret_cast<double*>(at(call.moments[k], begin)) : nullptr;
     }
     auto* weight = reinterpret_cast<double*>(at(call.parameter, begin));
     baseline::update_doubles(call.rule, call.numbers, weight, gradient, moments, count, call.inverse_scale,
                              call.clip_factor);
-    if (call.shadow.defined()) storer<double>(call.shadow.scalar_type())(at(call.shadow, begin), 1, weight, count);
+    if (call.shadow.defined())
+      storer<double>(call.shadow.scalar_type())(at(call.shadow, begin), 1, weight, count);
   });
 }
 

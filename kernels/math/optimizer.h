@@ -1,6 +1,7 @@
-// Update rules of the optimizers: one functor per formula, generic in the vector type V (F32, float or double). A rule
-// changes the weight `w` and its moments, given the true gradient `g`. The formulas are PyTorch's, in PyTorch's order of
-// operations, without fused multiply-adds. Pasted into each ISA namespace like pointwise_functors.h: no include guard.
+// Update rules of the optimizers: one functor per formula, generic in the vector type V (F32, float or
+// double). A rule changes the weight `w` and its moments, given the true gradient `g`. The formulas are
+// PyTorch's, in PyTorch's order of operations, without fused multiply-adds. Pasted into each ISA namespace
+// like pointwise_functors.h: no include guard.
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 
@@ -9,7 +10,12 @@ struct SgdRule {
   double lr, momentum, dampening, weight_decay;
   bool nesterov, first;
   HALFTONE_HD explicit SgdRule(const UpdateNumbers& n)
-      : lr(n.lr), momentum(n.a), dampening(n.b), weight_decay(n.weight_decay), nesterov(n.flag), first(n.first) {}
+      : lr(n.lr),
+        momentum(n.a),
+        dampening(n.b),
+        weight_decay(n.weight_decay),
+        nesterov(n.flag),
+        first(n.first) {}
 
   template <class V>
   HALFTONE_HD void operator()(V& w, V g, V& velocity, V&, V&) const {
@@ -22,7 +28,8 @@ struct SgdRule {
   }
 };
 
-/// Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019: `decoupled` decay). Moments: m, v, largest v.
+/// Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019: `decoupled` decay). Moments: m, v,
+/// largest v.
 struct AdamRule {
   double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, correction2_sqrt;
   bool amsgrad;
@@ -87,7 +94,8 @@ struct RmspropRule {
 /// Adagrad (Duchi, Hazan and Singer 2011). Moment: the sum of squares. `lr` is already decayed.
 struct AdagradRule {
   double lr, eps, weight_decay;
-  HALFTONE_HD explicit AdagradRule(const UpdateNumbers& n) : lr(n.lr), eps(n.eps), weight_decay(n.weight_decay) {}
+  HALFTONE_HD explicit AdagradRule(const UpdateNumbers& n)
+      : lr(n.lr), eps(n.eps), weight_decay(n.weight_decay) {}
 
   template <class V>
   HALFTONE_HD void operator()(V& w, V g, V& sum, V&, V&) const {

@@ -1,0 +1,604 @@
+// The protocol between scaler and optimizer, accumulation and clipping, in both forms.
+
+#include <catch2/catch.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "halftone/nn/utils/clip_grad.h"
+#include "halftone/tests/support/training.h"
+
+using namespace halftone;
+using namespace halftone::test;
+using amp::GradScaler;
+using amp::GradScalerOptions;
+using nn::utils::clip_grad_norm_;
+using optim::StepReport;
+
+namespace {
+
+GradScalerOptions at_scale(double scale) { return GradScalerOptions().init_scale(scale); }
+
+}  // namespace
+
+TEST_CASE("every gradient is None") {
+  Tensor a = parameter({1}), b = parameter({2});
+  optim::SGD optimizer({a, b}, 0.1);
+  GradScaler scaler;
+  const StepReport report = scaler.step(optimizer);
+  scaler.update();
+  CHECK(report.no_gradients());
+  CHECK_FALSE(report.applied());
+  CHECK(report.parameter_count() == 2);
+  CHECK(scaler.get_scale() == 65536);
+  CHECK(scaler.get_growth_tracker() == 0);
+  optimizer.use_loss_scaling();
+  CHECK(optimizer.step().no_gradients());
+  CHECK(optimizer.attempted_steps() == 2);
+}
+
+TEST_CASE("two optimizers, one without gradients: one clean iteration") {
+  Tensor a = parameter({1}), b = parameter({2});
+  optim::SGD first({a}, 0.1), second({b}, 0.1);
+  GradScaler scaler;
+  inject(a, {1});
+  CHECK(scaler.step(first).applied());
+  CHECK(scaler.step(second).no_gradients());
+  scaler.update();
+  CHECK(scaler.get_growth_tracker() == 1);
+}
+
+TEST_CASE("wrong orders say what to call") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(at_scale(1024));
+
+  SECTION("unscale_ twice, and the gradient was divided once") {
+    inject(w, {2048});
+    scaler.unscale_(optimizer);
+    CHECK(contains(error_of([&] { scaler.unscale_(optimizer); }), "step(optimizer)"));
+    CHECK(values(w.grad()) == List{2});
+  }
+  SECTION("unscale_ after step") {
+    inject(w, {1024});
+    scaler.step(optimizer);
+    CHECK(contains(error_of([&] { scaler.unscale_(optimizer); }), "update()"));
+  }
+  SECTION("step twice") {
+    inject(w, {1024});
+    scaler.step(optimizer);
+    CHECK(contains(error_of([&] { scaler.step(optimizer); }), "update()"));
+    CHECK(values(w) == List{-1});
+  }
+  SECTION("update without step") {
+    CHECK(contains(error_of([&] { scaler.update(); }), "step(optimizer)"));
+    inject(w, {1024});
+    scaler.unscale_(optimizer);
+    CHECK(contains(error_of([&] { scaler.update(); }), "abandon(optimizer)"));
+  }
+  SECTION("a plain step on scaled gradients") {
+    scaler.scale(w.sum()).backward();
+    CHECK(contains(error_of([&] { optimizer.step(); }), "scaler.step(optimizer)"));
+    CHECK(values(w) == List{0});
+    scaler.unscale_(optimizer);
+    optimizer.step();
+    CHECK(values(w) == List{-1});
+  }
+  SECTION("clipping scaled gradients") {
+    scaler.scale(w.sum()).backward();
+    CHECK(contains(error_of([&] { clip_grad_norm_({w}, 1.0); }), "unscale_"));
+    CHECK(contains(error_of([&] { nn::utils::clip_grad_value_({w}, 1.0); }), "unscale_"));
+    CHECK(contains(error_of([&] { optimizer.clip_grad_norm_(1.0); }), "unscale_"));
+  }
+  SECTION("a facade over an optimizer that scales by itself") {
+    optimizer.use_loss_scaling();
+    CHECK(contains(error_of([&] { scaler.step(optimizer); }), "optimizer.backward(loss)"));
+  }
+  SECTION("a closure") {
+    CHECK(contains(error_of([&] { scaler.step(optimizer, [] { return Tensor(); }); }), "closure"));
+  }
+}
+
+TEST_CASE("abandon ends an iteration, and update is then optional and neutral") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  for (const bool update : {false, true}) {
+    inject(w, {kInfinity});
+    scaler.unscale_(optimizer);
+    scaler.abandon(optimizer);
+    if (update) scaler.update();
+    CHECK(scaler.get_scale() == 1024);
+  }
+  inject(w, {1024});
+  CHECK(scaler.step(optimizer).applied());
+  CHECK(error_of([&] { scaler.abandon(optimizer); }) != "");
+  scaler.update();
+  CHECK(values(w) == List{-1});
+}
+
+TEST_CASE("stamps: what is scaled is known") {
+  Tensor w = parameter({1});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(at_scale(1024)), other(at_scale(64));
+
+  SECTION("scaled and true gradients do not mix") {
+    scaler.scale(w.sum()).backward();
+    CHECK(contains(error_of([&] { w.sum().backward(); }), "scale(loss)"));
+    optimizer.zero_grad();
+    w.sum().backward();
+    CHECK(contains(error_of([&] { scaler.scale(w.sum()).backward(); }), "scale(loss)"));
+  }
+  SECTION("nor those of two scalers") {
+    scaler.scale(w.sum()).backward();
+    CHECK(contains(error_of([&] { other.scale(w.sum()).backward(); }), "another scaler"));
+    CHECK(contains(error_of([&] { other.step(optimizer); }), "another scaler"));
+    CHECK(contains(error_of([&] { other.unscale_(optimizer); }), "another scaler"));
+  }
+  SECTION("zeros are zero in any units") {
+    w.sum().backward();
+    optimizer.zero_grad(false);
+    scaler.scale(w.sum()).backward();
+    CHECK(values(w.grad()) == List{1024});
+    optimizer.zero_grad(false);
+    w.sum().backward();
+    optimizer.step();
+    CHECK(values(w) == List{0});
+  }
+  SECTION("a replaced gradient is in true units") {
+    scaler.scale(w.sum()).backward();
+    w.mutable_grad() = tensor({0.5});
+    optimizer.step();
+    CHECK(values(w) == List{0.5});
+  }
+  SECTION("a gradient changed in place stays scaled") {
+    scaler.scale(w.sum()).backward();
+    w.mutable_grad().mul_(2);
+    CHECK(error_of([&] { optimizer.step(); }) != "");
+    CHECK(scaler.step(optimizer).applied());
+    CHECK(values(w) == List{-1});
+  }
+  SECTION("after step() without unscale_ the gradient is left as produced") {
+    scaler.scale(w.sum()).backward();
+    scaler.step(optimizer);
+    CHECK(values(w.grad()) == List{1024});
+    CHECK(error_of([&] { optimizer.step(); }) != "");
+  }
+  SECTION("losses scaled before and after the scale moved are added in one unit") {
+    scaler.scale(w.sum()).backward();
+    scaler.loss_scaling().set_scale(512);
+    scaler.scale(w.sum()).backward();
+    scaler.unscale_(optimizer);
+    CHECK(values(w.grad()) == List{2});
+  }
+}
+
+TEST_CASE("two backward passes per step: SAM equals fp32") {
+  const double rho = 0.05, lr = 0.1;
+  const auto loss_of = [](const Tensor& w) { return (w * w * w).sum(); };
+  const List start{1, -2, 0.5};
+
+  Tensor plain = parameter(start);
+  loss_of(plain).backward();
+  const auto perturbation = [&](const Tensor& w) {
+    return w.grad() * (rho / w.grad().norm().item<double>());
+  };
+  {
+    const Tensor e = perturbation(plain);
+    NoGradGuard no_grad;
+    plain.add_(e);
+    autograd::clear_gradient(plain);
+    AutoGradMode grad_mode(true);
+    loss_of(plain).backward();
+    AutoGradMode off(false);
+    plain.sub_(e);
+    plain.sub_(plain.grad() * lr);
+  }
+
+  Tensor w = parameter(start);
+  optim::SGD optimizer({w}, lr);
+  GradScaler scaler(at_scale(1024));
+  scaler.scale(loss_of(w)).backward();
+  scaler.unscale_(optimizer);
+  const Tensor e = perturbation(w);
+  {
+    NoGradGuard no_grad;
+    w.add_(e);
+  }
+  scaler.rearm(optimizer);
+  optimizer.zero_grad();
+  scaler.scale(loss_of(w)).backward();
+  scaler.unscale_(optimizer);
+  {
+    NoGradGuard no_grad;
+    w.sub_(e);
+  }
+  CHECK(scaler.step(optimizer).applied());
+  scaler.update();
+  CHECK(allclose(w.detach(), plain.detach(), 1e-6, 1e-6));
+  CHECK(scaler.get_growth_tracker() == 1);
+}
+
+TEST_CASE("a gradient poisoned between unscale_ and step") {
+  for (const bool strict : {false, true}) {
+    Tensor w = parameter({1});
+    optim::SGD optimizer({w}, 1.0);
+    GradScaler scaler(at_scale(1024).strict(strict));
+    scaler.scale(w.sum()).backward();
+    CHECK(scaler.unscale_(optimizer));
+    w.mutable_grad().fill_(kNan);
+    const StepReport report = scaler.step(optimizer);
+    CHECK(report.rechecked() == strict);
+    CHECK(report.skipped_nonfinite() == strict);
+    if (!strict) CHECK(contains(report.str(), "not re-checked"));
+    scaler.update();
+    CHECK(scaler.get_scale() == (strict ? 512 : 1024));
+  }
+}
+
+TEST_CASE("update() once per optimizer instead of once per iteration") {
+  for (const bool unscale_first : {false, true}) {
+    Tensor a = parameter({0}), b = parameter({0});
+    optim::SGD first({a}, 1.0), second({b}, 1.0);
+    GradScaler scaler(at_scale(1024).growth_interval(1));
+    scaler.scale((a + b).sum()).backward();
+    if (unscale_first) {
+      scaler.unscale_(first);
+      scaler.unscale_(second);
+    }
+    scaler.step(first);
+    scaler.update();
+    CHECK(scaler.get_scale() == 2048);
+    scaler.step(second);
+    scaler.update();
+    CHECK(values(b) == List{-1});
+    CHECK(scaler.get_scale() == 2048);  // not another clean iteration
+  }
+}
+
+TEST_CASE("a late overflow still backs off") {
+  Tensor a = parameter({0}), b = parameter({0});
+  optim::SGD first({a}, 1.0), second({b}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  scaler.scale((a + b * kInfinity).sum()).backward();
+  CHECK(scaler.step(first).applied());
+  scaler.update();
+  CHECK(scaler.step(second).skipped_nonfinite());
+  scaler.update();
+  CHECK(scaler.get_scale() == 512);
+}
+
+TEST_CASE("a parameter of two optimizers is unscaled once") {
+  Tensor w = parameter({0});
+  optim::SGD first({{"shared", w}}, 1.0), second({w}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  scaler.scale(w.sum()).backward();
+  scaler.unscale_(first);
+  CHECK(contains(error_of([&] { scaler.unscale_(second); }), "'shared'"));
+  scaler.step(second);
+  CHECK(values(w) == List{-1});
+}
+
+TEST_CASE("every tensor is checked to its last element") {
+  for (const float poison : {kInfinity, -kInfinity, kNan}) {
+    for (const bool strided : {false, true}) {
+      std::vector<std::pair<std::string, Tensor>> named;
+      for (int i = 0; i < 10; ++i) {
+        Tensor w = zeros({10, 100}).requires_grad_();
+        w.mutable_grad() = ones({10, 100});
+        named.emplace_back(concat("layer", i), w);
+      }
+      Tensor last = strided ? ones({100, 10}).t() : ones({10, 100});
+      last[9][99] = poison;
+      named.back().second.mutable_grad() = last;
+      optim::SGD optimizer(named, 0.1);
+      GradScaler scaler;
+      const StepReport report = scaler.step(optimizer);
+      CHECK(report.skipped_nonfinite());
+      CHECK(report.overflowed_parameters() == std::vector<std::int64_t>{9});
+      CHECK(report.overflowed_names() == std::vector<std::string>{"layer9"});
+      for (const auto& entry : named) CHECK(values(entry.second) == List(1000, 0.0));
+      scaler.update();
+      CHECK(scaler.get_scale() == 32768);
+    }
+  }
+}
+
+TEST_CASE("a strided gradient is unscaled in place") {
+  Tensor w = zeros({2, 3}).requires_grad_();
+  w.mutable_grad() = (arange(6).to(kFloat) * 1024).view({3, 2}).t();
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  scaler.unscale_(optimizer);
+  CHECK(values(w.grad()) == List{0, 2, 4, 1, 3, 5});
+  scaler.step(optimizer);
+  CHECK(values(w) == List{0, -2, -4, -1, -3, -5});
+}
+
+TEST_CASE("NaN gradients that nobody clears") {
+  const auto run = [](bool clear) {
+    Tensor w = parameter({0});
+    optim::SGD optimizer({w}, 1.0);
+    optimizer.use_loss_scaling(GradScalerOptions().clear_on_skip(clear));
+    std::vector<StepReport> reports;
+    for (int i = 0; i < 4; ++i) {
+      optimizer.backward(i == 0 ? (w * kNan).sum() : w.sum());
+      reports.push_back(optimizer.step());
+      if (reports.back().applied()) optimizer.zero_grad();
+    }
+    return reports;
+  };
+  const auto cleared = run(true);
+  CHECK(cleared[0].skipped_nonfinite());
+  CHECK(cleared[1].applied());
+  const auto kept = run(false);
+  CHECK(kept[1].skipped_nonfinite());
+  CHECK_FALSE(kept[1].persistent_nonfinite());
+  CHECK(kept[2].persistent_nonfinite());
+  CHECK(contains(kept[2].str(), "zero_grad"));
+}
+
+TEST_CASE("NaN in the loss is another trouble than an overflow of the scale") {
+  Tensor w = parameter({2});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  StepReport report;
+  for (int i = 0; i < 20; ++i) {
+    optimizer.zero_grad();
+    scaler.scale((w * kNan).sum()).backward();
+    report = scaler.step(optimizer);
+    scaler.update();
+    if (i == 0) CHECK(scaler.get_scale() == 32768);
+  }
+  CHECK(report.loss_was_nonfinite());
+  CHECK(values(w) == List{2});
+  optimizer.zero_grad();
+  scaler.scale((w * 1e38).sum()).backward();  // the loss is finite, its scaled gradient may be
+  inject(w, {kInfinity});
+  CHECK_FALSE(scaler.step(optimizer).loss_was_nonfinite());
+}
+
+TEST_CASE("bf16 gradients [1, inf] are an overflow") {
+  Tensor w = parameter({0, 0}, kBFloat16);
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  inject(w, {1, kInfinity}, kBFloat16);
+  CHECK(scaler.step(optimizer).skipped_nonfinite());
+  CHECK(values(w) == List{0, 0});
+}
+
+TEST_CASE("saving between unscale_ and update is refused") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  inject(w, {kInfinity});
+  scaler.unscale_(optimizer);
+  CHECK(contains(error_of([&] { scaler.state_dict(); }), "update()"));
+  scaler.step(optimizer);
+  CHECK(contains(error_of([&] { scaler.state_dict(); }), "update()"));
+  scaler.update();
+  CHECK(scaler.state_dict().number("scale") == 32768);
+}
+
+TEST_CASE("a scaler's state") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(GradScalerOptions().growth_interval(3).hysteresis(2));
+  for (const float g : {1.0f, kInfinity, 1.0f}) {
+    inject(w, {g});
+    scaler.step(optimizer);
+    scaler.update();
+  }
+  GradScaler other;
+  other.load_state_dict(scaler.state_dict());
+  CHECK(other.get_growth_interval() == 3);
+  CHECK(other.get_growth_tracker() == 1);
+  inject(w, {kInfinity});
+  other.step(optimizer);
+  other.update();
+  CHECK(other.get_scale() == 32768);  // the hysteresis was used up before saving
+
+  StateDict broken = scaler.state_dict();
+  broken.set("scale", -1.0);
+  CHECK(error_of([&] { other.load_state_dict(broken); }) != "");
+  CHECK(other.get_scale() == 32768);
+  CHECK(error_of([&] { other.load_state_dict(StateDict()); }) != "");
+}
+
+TEST_CASE("not enabled, the scaler is not there") {
+  Tensor a = parameter({1, 2}), b = parameter({1, 2});
+  optim::AdamW with({a}, optim::AdamWOptions(0.1)), without({b}, optim::AdamWOptions(0.1));
+  GradScaler scaler(GradScalerOptions().enabled(false));
+  CHECK_FALSE(scaler.is_enabled());
+  CHECK(scaler.get_scale() == 1);
+  CHECK(scaler.state_dict().empty());
+  for (int i = 0; i < 3; ++i) {
+    with.zero_grad();
+    without.zero_grad();
+    const Tensor loss = (a * a).sum();
+    CHECK(scaler.scale(loss).is_same(loss));
+    scaler.scale(loss).backward();
+    scaler.unscale_(with);
+    scaler.step(with);
+    scaler.update();
+    (b * b).sum().backward();
+    without.step();
+  }
+  CHECK(same_bits(a, b));
+}
+
+TEST_CASE("both forms of the workflow give the same bits, and unscaled fp32 too") {
+  const auto loss_of = [](const Tensor& w) { return ((w - 3.0) * (w - 3.0) * w).sum(); };
+  const List start{0.3, -1.7, 2.9, 11, 0.001};
+  Tensor facade = parameter(start), built_in = parameter(start), plain = parameter(start);
+  const optim::AdamWOptions options(0.05);
+  optim::AdamW a({facade}, options), b({built_in}, options), c({plain}, options);
+  GradScaler scaler;
+  b.use_loss_scaling();
+  for (int i = 0; i < 5; ++i) {
+    a.zero_grad();
+    b.zero_grad();
+    c.zero_grad();
+    scaler.scale(loss_of(facade)).backward();
+    scaler.unscale_(a);
+    clip_grad_norm_({facade}, 1.0);
+    scaler.step(a);
+    scaler.update();
+
+    b.backward(loss_of(built_in));
+    const double norm = b.clip_grad_norm_(1.0);
+    const StepReport report = b.step();
+    CHECK(report.grad_norm() == norm);
+
+    loss_of(plain).backward();
+    CHECK(c.clip_grad_norm_(1.0) == norm);
+    c.step();
+    CHECK(same_bits(facade, built_in));
+    CHECK(same_bits(plain, built_in));
+  }
+}
+
+TEST_CASE("clipping after unscale_") {
+  Tensor w = parameter({0, 0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  scaler.scale((w * tensor({3.0, 4.0})).sum()).backward();
+  scaler.unscale_(optimizer);
+  CHECK(clip_grad_norm_({w}, 1.0) == 5);
+  CHECK(allclose(w.grad(), tensor({0.6, 0.8})));
+}
+
+TEST_CASE("norms do not overflow, nor do clip factors vanish") {
+  Tensor half = parameter({0}, kHalf);
+  inject(half, {300}, kHalf);
+  CHECK(clip_grad_norm_({half}, 1.0) == 300);
+  CHECK(values(half.grad()) == List{1});
+  inject(half, {60000}, kHalf);
+  clip_grad_norm_({half}, 1e-4);
+  CHECK(half.grad().scalar_type() == kHalf);
+  CHECK(values(half.grad())[0] == Approx(0.00010001659).epsilon(1e-7));
+
+  Tensor w = parameter({0, 0, 0, 0});
+  inject(w, {1e20, 1e20, 1e20, 1e20});
+  CHECK(clip_grad_norm_({w}, 1e30).item() == Approx(2e20));
+  Tensor wide = parameter({0, 0}, kDouble);
+  inject(wide, {3e200, 4e200}, kDouble);
+  CHECK(clip_grad_norm_({wide}, 1e300).item() == Approx(5e200));
+  inject(wide, {3e-200, 4e-200}, kDouble);
+  CHECK(clip_grad_norm_({wide}, 1.0).item() == Approx(5e-200));
+
+  inject(w, {1, -2, 3, -4});
+  CHECK(clip_grad_norm_({w}, 100.0, INFINITY) == 4);
+  CHECK(clip_grad_norm_({w}, 100.0, 1.0).item() == Approx(10));
+  nn::utils::clip_grad_value_({w}, 2.5);
+  CHECK(values(w.grad()) == List{1, -2, 2.5, -2.5});
+  inject(w, {1, kNan, 3, -4});
+  CHECK(error_of([&] { clip_grad_norm_({w}, 1.0, 2.0, true); }) != "");
+  CHECK(error_of([&] { clip_grad_norm_({w}, -1.0); }) != "");
+}
+
+TEST_CASE("one NaN micro-batch in a window of four") {
+  const auto loss_of = [](const Tensor& w, int i) {
+    return (w * (i == 2 ? static_cast<double>(kNan) : i + 1.0)).sum() * 0.25;
+  };
+  SECTION("drop the window") {
+    Tensor w = parameter({0});
+    optim::SGD optimizer({w}, 1.0);
+    optimizer.use_loss_scaling();
+    for (int i = 0; i < 4; ++i) optimizer.backward(loss_of(w, i));
+    CHECK(optimizer.step().skipped_nonfinite());
+    CHECK(values(w) == List{0});
+    CHECK(optimizer.loss_scale() == 32768);
+  }
+  SECTION("drop the micro-batch") {
+    Tensor w = parameter({0});
+    optim::SGD optimizer({w}, 1.0);
+    optimizer.use_loss_scaling(GradScalerOptions().accumulation(amp::Accumulation::kDropMicroBatch));
+    for (int i = 0; i < 4; ++i) optimizer.backward(loss_of(w, i));
+    const StepReport report = optimizer.step();
+    CHECK(report.applied());
+    CHECK(report.dropped_micro_batches() == 1);
+    CHECK(values(w)[0] == Approx(-(1.0 + 2.0 + 4.0) / 3).epsilon(1e-6));
+    CHECK(optimizer.loss_scale() == 32768);
+    optimizer.zero_grad();
+    for (int i = 0; i < 2; ++i) optimizer.backward((w * kNan).sum());
+    CHECK(optimizer.step().skipped_nonfinite());
+  }
+  CHECK(error_of([] { GradScaler(GradScalerOptions().accumulation(amp::kDropMicroBatch)); }) != "");
+}
+
+TEST_CASE("ranks decide together") {
+  constexpr int kRanks = 3;
+  std::mutex mutex;
+  std::condition_variable arrived;
+  int waiting = 0, generation = 0;
+  bool any = false, decision = false;
+  const auto agree = [&](bool mine) {
+    std::unique_lock lock(mutex);
+    any = any || mine;
+    const int now = generation;
+    if (++waiting == kRanks) {
+      decision = any;
+      any = false;
+      waiting = 0;
+      ++generation;
+      arrived.notify_all();
+    } else {
+      arrived.wait(lock, [&] { return generation != now; });
+    }
+    return decision;
+  };
+  std::vector<List> scales(kRanks), weights(kRanks);
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < kRanks; ++r) {
+    ranks.emplace_back([&, r] {
+      Tensor w = parameter({0});
+      optim::SGD optimizer({w}, 1.0);
+      optimizer.use_loss_scaling();
+      optimizer.agree(agree);
+      for (int i = 0; i < 4; ++i) {
+        inject(w, {r == 1 && i == 2 ? kInfinity : 65536.0f});
+        optimizer.step();
+        scales[r].push_back(optimizer.loss_scale());
+        weights[r].push_back(w.item<double>());
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (int r = 0; r < kRanks; ++r) {
+    CHECK(scales[r] == List{65536, 65536, 32768, 32768});
+    CHECK(weights[r] == List{-1, -2, -2, -4});
+  }
+}
+
+TEST_CASE("a gradient without elements is a gradient") {
+  Tensor w = zeros({0, 3}).requires_grad_();
+  w.mutable_grad() = zeros({0, 3});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  CHECK(scaler.step(optimizer).applied());
+}
+
+TEST_CASE("scalers move; the moved one keeps its gradients") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  scaler.scale(w.sum()).backward();
+  GradScaler moved = std::move(scaler);
+  CHECK(moved.step(optimizer).applied());
+  CHECK(values(w) == List{-1});
+}
+
+TEST_CASE("a new scale can be set at update") {
+  Tensor w = parameter({0});
+  optim::SGD optimizer({w}, 1.0);
+  GradScaler scaler;
+  CHECK(error_of([&] { scaler.update(8.0); }) != "");
+  CHECK(scaler.get_scale() == 65536);
+  inject(w, {1});
+  scaler.step(optimizer);
+  CHECK(error_of([&] { scaler.update(-1.0); }) != "");
+  scaler.update(8.0);
+  CHECK(scaler.get_scale() == 8);
+}
