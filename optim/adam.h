@@ -6,8 +6,7 @@
 
 namespace halftone::optim {
 
-/// What Adam's and AdamW's settings have in common. Beta1 and beta2 can be set together, as in libtorch, or
-/// one by one.
+/// What Adam's and AdamW's settings have in common, with libtorch's names.
 template <class Derived>
 class AdamLikeOptions : public OptimizerCloneableOptions<Derived> {
  public:
