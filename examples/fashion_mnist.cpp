@@ -1,5 +1,5 @@
-// Fashion-MNIST in fp32, bf16 autocast, fp16 autocast with dynamic loss scaling, and fp16 weights with fp32 masters:
-// the same model, the same data in the same order, the same accuracy.
+// Fashion-MNIST in fp32, bf16 autocast, fp16 autocast with dynamic loss scaling, and fp16 weights with fp32
+// masters: the same model, the same data in the same order, the same accuracy.
 
 #include <unistd.h>
 
@@ -91,7 +91,23 @@ void show_progress(const char* name, std::int64_t epoch, std::int64_t step, std:
   std::fflush(stdout);
 }
 
+/// What a resumed run must share with the one that was saved, or it would be neither of the two.
+std::string settings_of(const Options& o) {
+  return ht::concat("--model ", o.model, " --precision ", o.precision, " --epochs ", o.epochs,
+                    " --batch-size ", o.batch_size, " --lr ", o.lr, " --seed ", o.seed);
+}
+
+/// Restores the parts and gives the saved counters.
+ht::StateDict resume(const Options& options, const std::vector<ht::io::CheckpointPart>& parts) {
+  const ht::StateDict counters = ht::io::load_checkpoint(options.resume, parts);
+  const std::string saved = counters.text("settings"), asked = settings_of(options);
+  if (saved != asked)
+    ht::fail("--resume", options.resume, " was saved by a run with ", saved, ", this one has ", asked);
+  return counters;
+}
+
 Run train(const Options& options, const Precision& precision, const Split& training, const Split& test) {
+  const std::size_t data_bytes = ht::memory_stats(ht::kCPU).allocated;  // the images, before there is a model
   ht::manual_seed(options.seed);
   ht::nn::Sequential model = make_model(options.model);
   if (precision.half_weights) model->to(ht::kHalf);
@@ -104,14 +120,17 @@ Run train(const Options& options, const Precision& precision, const Split& train
 
   const std::vector<ht::io::CheckpointPart> parts = {
       {"model", *model}, {"optimizer", optimizer}, {"schedule", schedule}};
-  std::int64_t first_epoch = 0;
-  if (!options.resume.empty()) first_epoch = ht::io::load_checkpoint(options.resume, parts).integer("epochs_done");
-
   Run run;
   run.precision = precision.name;
-  ht::reset_peak_memory_stats(ht::kCPU);
+  std::int64_t first_epoch = 0;
+  if (!options.resume.empty()) {
+    const ht::StateDict counters = resume(options, parts);
+    first_epoch = counters.integer("epochs_done");
+    run.skipped_steps = counters.integer("skipped_steps");
+  }
   double seconds = 0;
   for (std::int64_t epoch = first_epoch; epoch < options.epochs; ++epoch) {
+    ht::reset_peak_memory_stats(ht::kCPU);
     const ht::Tensor order = ht::randperm(count);
     double loss_sum = 0;
     for (std::int64_t step = 0; step < steps; ++step) {
@@ -140,21 +159,23 @@ Run train(const Options& options, const Precision& precision, const Split& train
       show_progress(precision.name, epoch + 1, step + 1, steps, loss_sum / static_cast<double>(step + 1),
                     precision.loss_scaling ? optimizer.loss_scale() : 0);
     }
+    run.peak_bytes = std::max(run.peak_bytes, ht::memory_stats(ht::kCPU).peak - data_bytes);
     run.accuracy = test_accuracy(model, test, precision);
-    std::printf("%-11s epoch %lld: loss %.4f, test accuracy %.2f %%", precision.name, static_cast<long long>(epoch + 1),
-                loss_sum / static_cast<double>(steps), 100 * run.accuracy);
+    std::printf("%-11s epoch %lld: loss %.4f, test accuracy %.2f %%", precision.name,
+                static_cast<long long>(epoch + 1), loss_sum / static_cast<double>(steps), 100 * run.accuracy);
     if (precision.loss_scaling) std::printf(", scale %g", optimizer.loss_scale());
     std::printf("\n");
     std::fflush(stdout);
     if (!options.checkpoint.empty()) {
       ht::StateDict counters;
+      counters.set("settings", settings_of(options));
       counters.set("epochs_done", epoch + 1);
+      counters.set("skipped_steps", run.skipped_steps);
       ht::io::save_checkpoint(options.checkpoint, parts, counters);
     }
   }
   if (run.losses.empty()) run.accuracy = test_accuracy(model, test, precision);
   run.ms_per_step = run.losses.empty() ? 0 : 1e3 * seconds / static_cast<double>(run.losses.size());
-  run.peak_bytes = ht::memory_stats(ht::kCPU).peak;
   run.final_scale = precision.loss_scaling ? optimizer.loss_scale() : 0;
   return run;
 }
