@@ -17,9 +17,10 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--seed", options.seed, "seed of weights and shuffling");
   app.add_option("--threads", options.threads, "threads, 0 for all; the result does not depend on it")
       ->check(CLI::Range(0, 1024));
-  CLI::Option* checkpoint =
-      app.add_option("--checkpoint", options.checkpoint, "file to save to after every epoch (with --precision)");
-  CLI::Option* resume = app.add_option("--resume", options.resume, "checkpoint to go on from (with --precision)");
+  CLI::Option* checkpoint = app.add_option("--checkpoint", options.checkpoint,
+                                           "file to save to after every epoch (with --precision)");
+  CLI::Option* resume =
+      app.add_option("--resume", options.resume, "checkpoint to go on from (with --precision)");
   app.add_option("--html", options.html, "page with the curves; empty for none");
   try {
     app.parse(argc, argv);

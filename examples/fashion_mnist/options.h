@@ -19,5 +19,6 @@ struct Options {
   std::string html = "fashion_mnist.html";
 };
 
-/// Reads the command line; prints help or what is wrong with it and ends the program where that is all there is to do.
+/// Reads the command line; prints help or what is wrong with it and ends the program where that is all there
+/// is to do.
 Options parse_options(int argc, char** argv);

@@ -12,7 +12,9 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
-std::string mebibytes(std::size_t bytes) { return format("%.2f MiB", static_cast<double>(bytes) / (1 << 20)); }
+std::string mebibytes(std::size_t bytes) {
+  return format("%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+}
 
 const std::vector<std::string> kColumns = {"precision",  "test accuracy", "ms/step",      "saved activations",
                                            "peak bytes", "final scale",   "skipped steps"};
@@ -38,7 +40,8 @@ std::vector<Point> smoothed(const std::vector<float>& values) {
   for (std::size_t i = 0; i + group <= values.size(); i += group) {
     double sum = 0;
     for (std::size_t k = 0; k < group; ++k) sum += values[i + k];
-    points.push_back({static_cast<double>(i) + 0.5 * static_cast<double>(group), sum / static_cast<double>(group)});
+    points.push_back(
+        {static_cast<double>(i) + 0.5 * static_cast<double>(group), sum / static_cast<double>(group)});
   }
   return points;
 }
@@ -47,7 +50,8 @@ std::vector<Point> log2_points(const std::vector<float>& values) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < values.size(); ++i) {
     // Only where the scale moves: the curve is a staircase.
-    const bool moves = i == 0 || i + 1 == values.size() || values[i] != values[i - 1] || values[i] != values[i + 1];
+    const bool moves =
+        i == 0 || i + 1 == values.size() || values[i] != values[i - 1] || values[i] != values[i + 1];
     if (moves) points.push_back({static_cast<double>(i), std::log2(values[i])});
   }
   return points;
@@ -76,18 +80,21 @@ std::string chart(const char* title, const char* y_format, const std::vector<Cur
     y_max = y_min + 2;
   }
   const auto x_at = [&](double x) { return kLeft + x / x_max * (kWidth - kLeft - 10); };
-  const auto y_at = [&](double y) { return kTop + (y_max - y) / (y_max - y_min) * (kHeight - kBottom - kTop); };
+  const auto y_at = [&](double y) {
+    return kTop + (y_max - y) / (y_max - y_min) * (kHeight - kBottom - kTop);
+  };
 
-  std::string svg = std::string("<h2>") + title + "</h2>\n<svg viewBox=\"0 0 640 300\" role=\"img\" aria-label=\"" +
-                    title + "\">\n";
+  std::string svg = std::string("<h2>") + title +
+                    "</h2>\n<svg viewBox=\"0 0 640 300\" role=\"img\" aria-label=\"" + title + "\">\n";
   for (int i = 0; i <= 4; ++i) {
     const double y = y_min + (y_max - y_min) * i / 4;
     const std::string height = format("%.1f", y_at(y));
     svg += "<line class=\"grid\" x1=\"48\" x2=\"630\" y1=\"" + height + "\" y2=\"" + height + "\"/>";
-    svg += "<text x=\"42\" y=\"" + height + "\" text-anchor=\"end\" dy=\"4\">" + format(y_format, y) + "</text>";
+    svg +=
+        "<text x=\"42\" y=\"" + height + "\" text-anchor=\"end\" dy=\"4\">" + format(y_format, y) + "</text>";
     const double x = x_max * i / 4;
-    svg += "<text x=\"" + format("%.1f", x_at(x)) + "\" y=\"294\" text-anchor=\"" + (i == 4 ? "end" : "middle") +
-           "\">" + format("%.0f", x) + "</text>\n";
+    svg += "<text x=\"" + format("%.1f", x_at(x)) + "\" y=\"294\" text-anchor=\"" +
+           (i == 4 ? "end" : "middle") + "\">" + format("%.0f", x) + "</text>\n";
   }
   for (const Curve& curve : curves) {
     std::string path;
