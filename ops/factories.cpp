@@ -51,7 +51,11 @@ std::int64_t strided_length(const char* op, IntArrayRef sizes, IntArrayRef strid
   std::int64_t length = count_elements(sizes) == 0 ? 0 : 1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (strides[i] < 0) fail(op, "strides must not be negative, got ", strides);
-    if (length > 0) length += (sizes[i] - 1) * strides[i];
+    std::int64_t reach = 0;
+    if (length > 0 && (__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                       __builtin_add_overflow(length, reach, &length))) {
+      fail(op, "sizes ", sizes, " with strides ", strides, " reach beyond 64 bits");
+    }
   }
   return length;
 }
