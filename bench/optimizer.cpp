@@ -123,9 +123,10 @@ bool measure_case(const Case& c) {
   const double bytes = static_cast<double>(bench::total_bytes(passes)), gb = 1e-9 * bytes;
   const char* scaling[] = {"-", "built in", "unscale_"};
   const std::string dtype = dtype_name(c.dtype) + std::string(c.shadow ? " + bf16" : "");
-  std::printf("%-14s %-14s %-9s %6.0f %9.2f %9.1f %7.1f .. %-7.1f %9.1f %5.0f %%\n", name_of(c.rule),
+  std::printf("%-14s %-14s %-9s %6.0f %9.2f %9.1f %7.1f .. %-7.1f %9.1f %5.0f %%%s\n", name_of(c.rule),
               dtype.c_str(), scaling[static_cast<int>(c.scaling)], bytes / (kTensors * kElements),
-              1e3 * t.median, gb / t.median, gb / t.high, gb / t.low, gb / limit, 100 * limit / t.median);
+              1e3 * t.median, gb / t.median, gb / t.high, gb / t.low, gb / limit, 100 * limit / t.median,
+              t.quiet ? "" : "  (machine busy)");
   std::fflush(stdout);
   return true;
 }
@@ -137,7 +138,7 @@ int main(int argc, char** argv) {
   std::printf("%s, %d thread(s), %d tensors of %ld parameters\n", cpu::isa_name(cpu::current_isa()),
               get_num_threads(), kTensors, long(kElements));
   std::printf(
-      "optimizer      weights        scaling   B/param   ms/step      GB/s     low .. high      ceiling\n");
+      "optimizer      weights        scaling   B/param   ms/step      GB/s     low .. high       ceiling\n");
   bool right = true;
   for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdamW}) {
     for (const Dtype dtype : {kFloat, kBFloat16, kHalf}) {

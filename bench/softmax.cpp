@@ -69,9 +69,10 @@ bool measure_one(const Bench& b, Dtype dtype, const Shape& s) {
   const double limit = bench::Ceiling(b.traffic).seconds();
   const bench::Timing t = bench::measure(b.run);
   const double gb = 1e-9 * static_cast<double>(b.traffic.bytes());
-  std::printf("%-20s %-9s %5ld x %-6ld %8.1f %10.1f %7.1f .. %-7.1f %9.1f %6.0f %%\n", b.name,
+  std::printf("%-20s %-9s %5ld x %-6ld %8.1f %10.1f %7.1f .. %-7.1f %9.1f %6.0f %%%s\n", b.name,
               dtype_name(dtype), long(s.rows), long(s.columns), 1e-6 * static_cast<double>(b.traffic.bytes()),
-              gb / t.median, gb / t.high, gb / t.low, gb / limit, 100 * limit / t.median);
+              gb / t.median, gb / t.high, gb / t.low, gb / limit, 100 * limit / t.median,
+              t.quiet ? "" : "  (machine busy)");
   std::fflush(stdout);
   return true;
 }
@@ -142,7 +143,7 @@ int main(int argc, char** argv) {
   const NoGradGuard no_grad;
   std::printf("%s, %d thread(s)\n", cpu::isa_name(cpu::current_isa()), get_num_threads());
   std::printf(
-      "operator             dtype      rows x columns     MB      GB/s     low .. high      ceiling\n");
+      "operator             dtype      rows x columns     MB      GB/s     low .. high       ceiling\n");
   bool right = true;
   for (const Shape& shape : {Shape{512, 512}, Shape{8192, 1024}, Shape{64, 50257}}) {
     for (const Dtype dtype : {kFloat, kBFloat16, kHalf}) right &= measure_shape(dtype, shape);
