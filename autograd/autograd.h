@@ -4,18 +4,19 @@
 
 namespace halftone::autograd {
 
-/// Accumulates the gradients of `tensors` into the leaves they depend on. `grad_tensors` are the gradients to start
-/// from, one per tensor; an undefined one, or an empty list, means 1 for a tensor of one element.
-/// retain_graph defaults to create_graph. Throws Error when a tensor requires no grad, a gradient's shape differs,
-/// or the graph was freed by an earlier backward.
+/// Accumulates the gradients of `tensors` into the leaves they depend on. `grad_tensors` are the gradients to
+/// start from, one per tensor; an undefined one, or an empty list, means 1 for a tensor of one element.
+/// retain_graph defaults to create_graph. Throws Error when a tensor requires no grad, a gradient's shape
+/// differs, or the graph was freed by an earlier backward.
 void backward(const TensorList& tensors, const TensorList& grad_tensors = {},
               std::optional<bool> retain_graph = std::nullopt, bool create_graph = false);
 
-/// The gradients of `outputs` with respect to `inputs`, in their order; no leaf is touched. With create_graph they can
-/// be differentiated again. An input the outputs do not depend on is an error, or undefined with `allow_unused`.
-std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs = {},
-                         std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
-                         bool allow_unused = false);
+/// The gradients of `outputs` with respect to `inputs`, in their order; no leaf is touched. With create_graph
+/// they can be differentiated again. An input the outputs do not depend on is an error, or undefined with
+/// `allow_unused`.
+std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs,
+                         const TensorList& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
+                         bool create_graph = false, bool allow_unused = false);
 
 /// Bytes that the graph behind `output` holds for backward: distinct storages, without leaves' own data
 /// (parameters) and their low-precision copies.

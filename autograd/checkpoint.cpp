@@ -37,15 +37,19 @@ class CheckpointNode final : public Node {
       : Node("checkpoint"), segment_(std::move(segment)) {
     for (const Tensor& input : inputs) {
       add_input(input);
-      if (input.defined()) inputs_.emplace_back(input, false);
-      else inputs_.emplace_back();
+      if (input.defined())
+        inputs_.emplace_back(input, false);
+      else
+        inputs_.emplace_back();
     }
   }
 
   Gradients apply(Gradients output_gradients) override {
-    if (GradMode::is_enabled()) fail("checkpoint", "a checkpointed part cannot be differentiated twice (create_graph)");
+    if (GradMode::is_enabled())
+      fail("checkpoint", "a checkpointed part cannot be differentiated twice (create_graph)");
     if (backward_is_capturing()) fail("checkpoint", "works with backward(), not with autograd::grad");
-    if (released_) fail("checkpoint", "backward ran a second time; call it with retain_graph = true the first time");
+    if (released_)
+      fail("checkpoint", "backward ran a second time; call it with retain_graph = true the first time");
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       Tensor input = inputs_[i].unpack(*this, "input", static_cast<int>(i));
@@ -91,7 +95,8 @@ class CheckpointNode final : public Node {
 
 std::vector<Tensor> checkpoint(Segment function, const std::vector<Tensor>& inputs) {
   if (!GradMode::is_enabled()) return function(inputs);
-  auto node = make_intrusive<CheckpointNode>(function, inputs);  // captures the random stream before the first run
+  auto node =
+      make_intrusive<CheckpointNode>(function, inputs);  // captures the random stream before the first run
   std::vector<Tensor> outputs;
   {
     NoGradGuard no_grad;

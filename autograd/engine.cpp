@@ -1,5 +1,5 @@
-// The backward pass: pop the node with the largest sequence number, run it, hand its results on. Since edges only
-// point to smaller numbers, a node is popped after everything that feeds it.
+// The backward pass: pop the node with the largest sequence number, run it, hand its results on. Since edges
+// only point to smaller numbers, a node is popped after everything that feeds it.
 
 #include <algorithm>
 #include <queue>
@@ -122,14 +122,15 @@ void check_for_nan(const Node& node, const Gradients& gradients) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined() || !gradients[i].is_floating_point()) continue;
     if (gradients[i].isnan().any().item<bool>()) {
-      fail("anomaly mode", "the backward of '", node.name(), "' made NaN in the gradient of its input ", i, " (",
-           gradients[i], ")");
+      fail("anomaly mode", "the backward of '", node.name(), "' made NaN in the gradient of its input ", i,
+           " (", gradients[i], ")");
     }
   }
 }
 
 /// Which nodes lie on a path to one of `targets`; all others need not run.
-std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots, const std::vector<Edge>& targets) {
+std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots,
+                                              const std::vector<Edge>& targets) {
   std::vector<Node*> reachable;
   std::unordered_set<const Node*> seen;
   for (const Edge& root : roots) {
@@ -203,7 +204,8 @@ Roots make_roots(const char* caller, const TensorList& tensors, const TensorList
     const Tensor& tensor = tensors[i];
     if (!tensor.defined()) fail(caller, "tensor ", i, " is undefined");
     if (!wants_grad(tensor)) {
-      fail(caller, "tensor ", i, " (", tensor, ") does not require grad and was not made from anything that does");
+      fail(caller, "tensor ", i, " (", tensor,
+           ") does not require grad and was not made from anything that does");
     }
     Tensor gradient = i < given.size() ? given[i] : Tensor();
     if (!gradient.defined()) {
@@ -235,7 +237,8 @@ void AnomalyMode::set_enabled(bool enabled) { anomaly_enabled = enabled; }
 void backward(const TensorList& tensors, const TensorList& grad_tensors, std::optional<bool> retain_graph,
               bool create_graph) {
   Roots roots = make_roots("backward", tensors, grad_tensors);
-  run(roots.edges, std::move(roots.gradients), retain_graph.value_or(create_graph), create_graph, {}, nullptr);
+  run(roots.edges, std::move(roots.gradients), retain_graph.value_or(create_graph), create_graph, {},
+      nullptr);
 }
 
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
@@ -247,7 +250,8 @@ std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, co
     targets.push_back(gradient_edge(inputs[i]));
   }
   std::vector<Tensor> captured(inputs.size());
-  run(roots.edges, std::move(roots.gradients), retain_graph.value_or(create_graph), create_graph, targets, &captured);
+  run(roots.edges, std::move(roots.gradients), retain_graph.value_or(create_graph), create_graph, targets,
+      &captured);
   for (std::size_t i = 0; i < captured.size(); ++i) {
     if (!captured[i].defined() && !allow_unused) {
       fail("autograd::grad", "the outputs do not depend on input ", i, " (", inputs[i],

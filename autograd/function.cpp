@@ -6,8 +6,9 @@ namespace halftone::autograd {
 
 variable_list AutogradContext::get_saved_variables() const {
   if (released_) {
-    fail("Function", "backward ran a second time, after what it kept was freed; "
-                     "call backward with retain_graph = true the first time");
+    fail("Function",
+         "backward ran a second time, after what it kept was freed; "
+         "call backward with retain_graph = true the first time");
   }
   variable_list tensors;
   for (std::size_t i = 0; i < saved_.size(); ++i) {
@@ -36,7 +37,8 @@ void FunctionNode::finish(const std::vector<Tensor>& inputs, std::vector<Tensor>
   for (Tensor& output : outputs) {
     if (!output.defined()) continue;
     // An input handed through becomes a tensor of its own, so that it can have this node as its history.
-    const bool is_input = std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.is_same(output); });
+    const bool is_input =
+        std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& t) { return t.is_same(output); });
     if (is_input) output = output.detach();
   }
   const auto is_differentiable = [&](const Tensor& output) {
@@ -51,13 +53,16 @@ void FunctionNode::finish(const std::vector<Tensor>& inputs, std::vector<Tensor>
       const auto output = std::find_if(outputs.begin(), outputs.end(),
                                        [&](const Tensor& t) { return t.defined() && t.is_same(tensor); });
       const bool is_result = output != outputs.end();
-      if (!tensor.defined()) context_.saved_.emplace_back();
-      else context_.saved_.emplace_back(tensor, is_result, is_result ? output - outputs.begin() : 0);
+      if (!tensor.defined())
+        context_.saved_.emplace_back();
+      else
+        context_.saved_.emplace_back(tensor, is_result, is_result ? output - outputs.begin() : 0);
     }
     for (std::uint32_t i = 0; i < outputs.size(); ++i) {
       const Tensor& output = outputs[i];
-      outputs_.push_back(output.defined() ? InputMeta{output.sizes().dims(), output.scalar_type(), output.device()}
-                                          : InputMeta{});
+      outputs_.push_back(output.defined()
+                             ? InputMeta{output.sizes().dims(), output.scalar_type(), output.device()}
+                             : InputMeta{});
       if (is_differentiable(output)) set_history(output, self, i);
     }
   }

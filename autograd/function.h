@@ -21,11 +21,13 @@ class SavedValue {
  public:
   SavedValue() = default;
   template <class T>
-    requires std::is_arithmetic_v<T>
-  SavedValue(T value) {
-    if constexpr (std::is_same_v<T, bool>) value_ = value;
-    else if constexpr (std::is_integral_v<T>) value_ = static_cast<std::int64_t>(value);
-    else value_ = static_cast<double>(value);
+  requires std::is_arithmetic_v<T> SavedValue(T value) {
+    if constexpr (std::is_same_v<T, bool>)
+      value_ = value;
+    else if constexpr (std::is_integral_v<T>)
+      value_ = static_cast<std::int64_t>(value);
+    else
+      value_ = static_cast<double>(value);
   }
   SavedValue(Tensor value) : value_(std::move(value)) {}
   SavedValue(std::string value) : value_(std::move(value)) {}
@@ -38,7 +40,9 @@ class SavedValue {
   double toDouble() const { return as<double>("a number"); }
   const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
   const std::string& toStringRef() const { return as<std::string>("a text"); }
-  const std::vector<std::int64_t>& toIntVector() const { return as<std::vector<std::int64_t>>("a list of integers"); }
+  const std::vector<std::int64_t>& toIntVector() const {
+    return as<std::vector<std::int64_t>>("a list of integers");
+  }
 
  private:
   template <class T>
@@ -46,7 +50,8 @@ class SavedValue {
     if (const T* value = std::get_if<T>(&value_)) return *value;
     fail("saved_data", "the value is not ", expected);
   }
-  std::variant<std::monostate, bool, std::int64_t, double, Tensor, std::string, std::vector<std::int64_t>> value_;
+  std::variant<std::monostate, bool, std::int64_t, double, Tensor, std::string, std::vector<std::int64_t>>
+      value_;
 };
 
 /// What a Function's forward hands to its backward.
@@ -86,8 +91,8 @@ class FunctionNode final : public Node {
   void visit_saved(const std::function<void(const Tensor&)>& visit) const override;
 
   AutogradContext& context() { return context_; }
-  /// `is_tensor`: which of forward's arguments are tensors; backward may return one gradient per argument or per
-  /// tensor argument.
+  /// `is_tensor`: which of forward's arguments are tensors; backward may return one gradient per argument or
+  /// per tensor argument.
   void set_arguments(std::vector<bool> is_tensor) { is_tensor_ = std::move(is_tensor); }
   /// Keeps what forward asked for, and gives the outputs their history when `record`.
   void finish(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, bool record);
@@ -108,7 +113,8 @@ class FunctionNode final : public Node {
 ///       ctx->save_for_backward({x});
 ///       return x * x * x;
 ///     }
-///     static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads) {
+///     static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads)
+///     {
 ///       auto x = ctx->get_saved_variables()[0];
 ///       return {grads[0] * 3 * x * x};
 ///     }

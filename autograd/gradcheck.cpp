@@ -48,7 +48,8 @@ Tensor probe_like(const Tensor& output, std::uint64_t seed) {
 
 }  // namespace
 
-bool gradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
+bool gradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs,
+               const GradcheckOptions& options) {
   check_inputs(inputs);
   std::vector<Tensor> outputs = differentiable_outputs(function(inputs));
   for (std::size_t o = 0; o < outputs.size(); ++o) {

@@ -5,11 +5,15 @@
 namespace halftone::autograd {
 namespace {
 
-/// Where a view lies in its base. Gradients have the base's shape; for the window to fit they are laid out as the base is.
+/// Where a view lies in its base. Gradients have the base's shape; for the window to fit they are laid out as
+/// the base is.
 class Window {
  public:
   Window(const TensorImpl& view, const TensorImpl& base)
-      : sizes_(view.sizes), strides_(view.strides), offset_(view.offset - base.offset), base_(base.sizes, base.strides) {
+      : sizes_(view.sizes),
+        strides_(view.strides),
+        offset_(view.offset - base.offset),
+        base_(base.sizes, base.strides) {
     if (!base.is_contiguous) {
       elements_ = base.numel == 0 ? 0 : 1;
       for (std::size_t d = 0; d < base.sizes.size(); ++d) elements_ += (base.sizes[d] - 1) * base.strides[d];
@@ -55,8 +59,8 @@ class ViewOfWrittenBase final : public Node {
   Window window_;
 };
 
-/// A recorded write into a window of `base`: outside the window the gradient passes, inside it goes through the
-/// operator that wrote. Its inputs are the base as it was, then the operator's other inputs.
+/// A recorded write into a window of `base`: outside the window the gradient passes, inside it goes through
+/// the operator that wrote. Its inputs are the base as it was, then the operator's other inputs.
 class WriteThroughView final : public Node {
  public:
   WriteThroughView(const TensorImpl& view, const Tensor& base, IntrusivePtr<Node> writer)
@@ -72,7 +76,8 @@ class WriteThroughView final : public Node {
     const Tensor inside = window_.of(grad);
     Gradients gradients = writer_->apply({inside});
     if (next_edges()[0]) {
-      const Tensor through = gradients[0].defined() ? gradients[0].to(grad.scalar_type()) : zeros_like(inside);
+      const Tensor through =
+          gradients[0].defined() ? gradients[0].to(grad.scalar_type()) : zeros_like(inside);
       gradients[0] = window_.scatter(grad, through);
     } else {
       gradients[0] = Tensor();
@@ -80,7 +85,9 @@ class WriteThroughView final : public Node {
     return gradients;
   }
   void release_saved() override { writer_->release_saved(); }
-  void visit_saved(const std::function<void(const Tensor&)>& visit) const override { writer_->visit_saved(visit); }
+  void visit_saved(const std::function<void(const Tensor&)>& visit) const override {
+    writer_->visit_saved(visit);
+  }
 
  private:
   Window window_;
@@ -162,7 +169,8 @@ void check_inplace(const char* op, const Tensor& self, bool recording) {
   const TensorImpl& impl = *self.unsafe_impl();
   for (std::size_t i = 0; i < impl.sizes.size(); ++i) {
     if (impl.sizes[i] > 1 && impl.strides[i] == 0) {
-      fail(op, "in place: ", self, " is expanded, several of its elements are one in memory; clone() it first");
+      fail(op, "in place: ", self,
+           " is expanded, several of its elements are one in memory; clone() it first");
     }
   }
   if (!recording) return;
@@ -219,8 +227,8 @@ Tensor SavedTensor::unpack(Node& owner, const char* which, int position) const {
   const Storage& storage = tensor_.storage();
   if (storage.version() != version_) {
     fail(owner.name(), "backward needs its ", which, " ", position, " (", tensor_,
-         ") as it was, but it was written in place since: version ", storage.version(), ", expected ", version_,
-         storage.last_write() ? concat("; last written by ", storage.last_write()) : std::string(),
+         ") as it was, but it was written in place since: version ", storage.version(), ", expected ",
+         version_, storage.last_write() ? concat("; last written by ", storage.last_write()) : std::string(),
          ". Use the out-of-place form of that operator");
   }
   Tensor copy = alias(*tensor_.unsafe_impl());

@@ -91,8 +91,8 @@ struct GradientStamp {
   double scale = 1;
 };
 
-/// A leaf's own node: holds its gradient and adds to it when backward arrives. Also holds what a non-leaf needs to
-/// retain its gradient. Leaves have smaller numbers than every operator, so they drain last.
+/// A leaf's own node: holds its gradient and adds to it when backward arrives. Also holds what a non-leaf
+/// needs to retain its gradient. Leaves have smaller numbers than every operator, so they drain last.
 class TensorMeta final : public Node {
  public:
   explicit TensorMeta(const TensorImpl& owner);
@@ -115,8 +115,8 @@ class TensorMeta final : public Node {
   InputMeta leaf;
 };
 
-/// The stamp of a leaf's gradient, or null when the gradient is in true units: never stamped, unscaled since, or replaced
-/// by another tensor.
+/// The stamp of a leaf's gradient, or null when the gradient is in true units: never stamped, unscaled since,
+/// or replaced by another tensor.
 const GradientStamp* gradient_stamp(const TensorMeta& meta);
 /// Says that the gradient is in true units now.
 void clear_stamp(TensorMeta& meta);
@@ -150,7 +150,8 @@ void check_inplace(const char* op, const Tensor& self, bool recording);
 /// After a recorded write into `self` by `node`: rebases self's history, and its base's if it is a view.
 void rebase_history(const Tensor& self, const IntrusivePtr<Node>& node);
 
-/// A second tensor object on the same data: what is kept for backward. It shares the gradient edge, not identity.
+/// A second tensor object on the same data: what is kept for backward. It shares the gradient edge, not
+/// identity.
 Tensor snapshot(const Tensor& tensor);
 
 /// The same, holding a copy of the value: for a rule that reads what is about to be overwritten.

@@ -4,7 +4,8 @@
 
 namespace halftone::autograd {
 
-/// A tensor kept for backward: its storage, shape and version; never its own producer (that would be a cycle).
+/// A tensor kept for backward: its storage, shape and version; never its own producer (that would be a
+/// cycle).
 class SavedTensor {
  public:
   SavedTensor() = default;

@@ -44,7 +44,8 @@ const Tensor& Tensor::grad() const {
 }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
-  autograd::backward(*this, gradient.defined() ? TensorList(gradient) : TensorList(), retain_graph, create_graph);
+  autograd::backward(*this, gradient.defined() ? TensorList(gradient) : TensorList(), retain_graph,
+                     create_graph);
 }
 
 Tensor Tensor::detach() const {
@@ -84,10 +85,11 @@ void Tensor::retain_grad() const {
   if (meta.retains_grad) return;
   meta.retains_grad = true;
   // The hook holds the meta, never the tensor: a tensor holds its grad_fn, which holds the hook.
-  autograd::grad_fn(*this)->add_hook(impl().output_nr, [kept = IntrusivePtr<TensorMeta>(&meta)](Tensor gradient) {
-    kept->grad = kept->grad.defined() ? kept->grad + gradient : gradient;
-    return Tensor();
-  });
+  autograd::grad_fn(*this)->add_hook(impl().output_nr,
+                                     [kept = IntrusivePtr<TensorMeta>(&meta)](Tensor gradient) {
+                                       kept->grad = kept->grad.defined() ? kept->grad + gradient : gradient;
+                                       return Tensor();
+                                     });
 }
 
 bool Tensor::retains_grad() const {
@@ -97,7 +99,8 @@ bool Tensor::retains_grad() const {
 
 unsigned Tensor::register_hook(std::function<Tensor(Tensor)> hook) const {
   if (!requires_grad()) fail("register_hook", "the tensor does not require grad");
-  if (autograd::Node* node = autograd::grad_fn(*this)) return node->add_hook(impl().output_nr, std::move(hook));
+  if (autograd::Node* node = autograd::grad_fn(*this))
+    return node->add_hook(impl().output_nr, std::move(hook));
   return meta_of(*this).add_hook(0, std::move(hook));
 }
 

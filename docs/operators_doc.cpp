@@ -39,7 +39,9 @@ void print_table(const std::vector<const ops::OpInfo*>& rows) {
 int main() {
   std::vector<const ops::OpInfo*> forward, backward;
   for (const ops::OpInfo* op : registry()) (is_backward(*op) ? backward : forward).push_back(op);
-  const auto by_name = [](const ops::OpInfo* a, const ops::OpInfo* b) { return std::string(a->name) < b->name; };
+  const auto by_name = [](const ops::OpInfo* a, const ops::OpInfo* b) {
+    return std::string(a->name) < b->name;
+  };
   std::sort(forward.begin(), forward.end(), by_name);
   std::sort(backward.begin(), backward.end(), by_name);
 

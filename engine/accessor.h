@@ -5,8 +5,8 @@
 
 namespace halftone {
 
-/// Reads and writes the elements of an N-dimensional tensor by index, without checks (libtorch's TensorAccessor). It does
-/// not own the data: the tensor must outlive it.
+/// Reads and writes the elements of an N-dimensional tensor by index, without checks (libtorch's
+/// TensorAccessor). It does not own the data: the tensor must outlive it.
 template <class T, std::size_t N>
 class TensorAccessor {
  public:

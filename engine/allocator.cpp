@@ -122,10 +122,11 @@ class CpuAllocator final : public Allocator {
     const MemoryStats now = stats();
     std::string by;
     for (int i = 0; i < kMemoryCategories; ++i) {
-      by += concat(i ? ", " : "", memory_category_name(static_cast<MemoryCategory>(i)), " ", now.allocated_by[i]);
+      by += concat(i ? ", " : "", memory_category_name(static_cast<MemoryCategory>(i)), " ",
+                   now.allocated_by[i]);
     }
-    fail("allocate", "out of memory on cpu: asked for ", bytes, " bytes, ", now.allocated, " in use (", by, "), ",
-         now.reserved - now.allocated, " cached");
+    fail("allocate", "out of memory on cpu: asked for ", bytes, " bytes, ", now.allocated, " in use (", by,
+         "), ", now.reserved - now.allocated, " cached");
   }
 
   mutable std::mutex mutex_;
@@ -136,7 +137,8 @@ class CpuAllocator final : public Allocator {
 }  // namespace
 
 const char* memory_category_name(MemoryCategory category) {
-  constexpr const char* names[] = {"parameters", "gradients", "optimizer state", "saved activations", "temporaries"};
+  constexpr const char* names[] = {"parameters", "gradients", "optimizer state", "saved activations",
+                                   "temporaries"};
   return names[static_cast<int>(category)];
 }
 

@@ -68,8 +68,8 @@ class Dims {
   std::uint8_t count_ = 0;
 };
 
-/// A non-owning list of sizes, strides or dimensions: what functions take. Converts from `{2, 3}`, one number,
-/// std::vector, std::array and Dims. Like every view it must not outlive what it was made from.
+/// A non-owning list of sizes, strides or dimensions: what functions take. Converts from `{2, 3}`, one
+/// number, std::vector, std::array and Dims. Like every view it must not outlive what it was made from.
 class IntArrayRef {
  public:
   IntArrayRef() = default;

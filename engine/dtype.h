@@ -65,8 +65,8 @@ constexpr ScalarType accumulate_type(ScalarType dtype) {
 /// gives float32, uint8 with a signed integer gives that integer.
 ScalarType promote_types(ScalarType a, ScalarType b);
 
-/// Largest relative error of one rounding to `dtype`: 2^-11 for float16, 2^-8 for bfloat16, 2^-24 for float32,
-/// 2^-53 for float64; 0 for integers.
+/// Largest relative error of one rounding to `dtype`: 2^-11 for float16, 2^-8 for bfloat16, 2^-24 for
+/// float32, 2^-53 for float64; 0 for integers.
 double unit_roundoff(ScalarType dtype);
 
 /// Largest finite value of a floating type; for integers the largest value.
@@ -75,15 +75,42 @@ double max_value(ScalarType dtype);
 /// Maps a C++ type to its ScalarType: `dtype_of<float> == kFloat`.
 template <class T>
 struct DtypeOf;
-template <> struct DtypeOf<std::uint8_t> { static constexpr ScalarType value = kByte; };
-template <> struct DtypeOf<bool> { static constexpr ScalarType value = kBool; };
-template <> struct DtypeOf<std::int32_t> { static constexpr ScalarType value = kInt; };
-template <> struct DtypeOf<std::int64_t> { static constexpr ScalarType value = kLong; };
-template <> struct DtypeOf<long long> { static constexpr ScalarType value = kLong; };
-template <> struct DtypeOf<Half> { static constexpr ScalarType value = kHalf; };
-template <> struct DtypeOf<BFloat16> { static constexpr ScalarType value = kBFloat16; };
-template <> struct DtypeOf<float> { static constexpr ScalarType value = kFloat; };
-template <> struct DtypeOf<double> { static constexpr ScalarType value = kDouble; };
+template <>
+struct DtypeOf<std::uint8_t> {
+  static constexpr ScalarType value = kByte;
+};
+template <>
+struct DtypeOf<bool> {
+  static constexpr ScalarType value = kBool;
+};
+template <>
+struct DtypeOf<std::int32_t> {
+  static constexpr ScalarType value = kInt;
+};
+template <>
+struct DtypeOf<std::int64_t> {
+  static constexpr ScalarType value = kLong;
+};
+template <>
+struct DtypeOf<long long> {
+  static constexpr ScalarType value = kLong;
+};
+template <>
+struct DtypeOf<Half> {
+  static constexpr ScalarType value = kHalf;
+};
+template <>
+struct DtypeOf<BFloat16> {
+  static constexpr ScalarType value = kBFloat16;
+};
+template <>
+struct DtypeOf<float> {
+  static constexpr ScalarType value = kFloat;
+};
+template <>
+struct DtypeOf<double> {
+  static constexpr ScalarType value = kDouble;
+};
 template <class T>
 inline constexpr ScalarType dtype_of = DtypeOf<T>::value;
 
@@ -91,14 +118,22 @@ inline constexpr ScalarType dtype_of = DtypeOf<T>::value;
 template <class F>
 decltype(auto) dispatch_all(ScalarType dtype, F&& f) {
   switch (dtype) {
-    case kByte: return f.template operator()<std::uint8_t>();
-    case kBool: return f.template operator()<bool>();
-    case kInt: return f.template operator()<std::int32_t>();
-    case kLong: return f.template operator()<std::int64_t>();
-    case kHalf: return f.template operator()<Half>();
-    case kBFloat16: return f.template operator()<BFloat16>();
-    case kFloat: return f.template operator()<float>();
-    case kDouble: break;
+    case kByte:
+      return f.template operator()<std::uint8_t>();
+    case kBool:
+      return f.template operator()<bool>();
+    case kInt:
+      return f.template operator()<std::int32_t>();
+    case kLong:
+      return f.template operator()<std::int64_t>();
+    case kHalf:
+      return f.template operator()<Half>();
+    case kBFloat16:
+      return f.template operator()<BFloat16>();
+    case kFloat:
+      return f.template operator()<float>();
+    case kDouble:
+      break;
   }
   return f.template operator()<double>();
 }

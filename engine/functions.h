@@ -1,8 +1,9 @@
 #pragma once
 
-// The public operators, one prototype each; Tensor's methods call them. Each is declared once in `ops/<family>.cpp`,
-// where its precision policy, shape rule, kernel, gradient and samples stand together. Names, argument order and
-// semantics are libtorch's. All of them throw Error on shapes, dtypes or devices they do not accept.
+// The public operators, one prototype each; Tensor's methods call them. Each is declared once in
+// `ops/<family>.cpp`, where its precision policy, shape rule, kernel, gradient and samples stand together.
+// Names, argument order and semantics are libtorch's. All of them throw Error on shapes, dtypes or devices
+// they do not accept.
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,8 @@ namespace Reduction {
 enum Reduction : std::int8_t { None, Mean, Sum };
 }
 
-// --- Factories (ops/factories.cpp) -----------------------------------------------------------------------------
+// --- Factories (ops/factories.cpp)
+// -----------------------------------------------------------------------------
 Tensor empty(IntArrayRef size, const TensorOptions& options = {});
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
 Tensor zeros(IntArrayRef size, const TensorOptions& options = {});
@@ -43,7 +45,8 @@ Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
 Tensor arange(const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {});
-Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t steps = 100, const TensorOptions& options = {});
+Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t steps = 100,
+                const TensorOptions& options = {});
 Tensor eye(std::int64_t n, const TensorOptions& options = {});
 Tensor eye(std::int64_t n, std::int64_t m, const TensorOptions& options = {});
 /// Uniform on [0, 1).
@@ -62,9 +65,11 @@ Tensor randperm(std::int64_t n, std::optional<Generator> generator, const Tensor
 /// A tensor over foreign memory, which must outlive it (or is freed by `deleter`).
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
-Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
+Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter,
+                 const TensorOptions& options = {});
 
-// --- Conversion and copies (ops/copy.cpp) ----------------------------------------------------------------------
+// --- Conversion and copies (ops/copy.cpp)
+// ----------------------------------------------------------------------
 /// A copy in another dtype: recorded, the gradient is cast back. `self` itself when nothing changes.
 Tensor to_dtype(const Tensor& self, ScalarType dtype);
 Tensor to_device(const Tensor& self, Device device, bool non_blocking = false);
@@ -79,7 +84,8 @@ Tensor& fill_(Tensor& self, const Scalar& value);
 Tensor& fill_(Tensor& self, const Tensor& value);
 Tensor& zero_(Tensor& self);
 
-// --- Arithmetic (ops/arithmetic.cpp): broadcasting, PyTorch's type promotion -----------------------------------
+// --- Arithmetic (ops/arithmetic.cpp): broadcasting, PyTorch's type promotion
+// -----------------------------------
 Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
@@ -109,7 +115,8 @@ Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight);
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
 Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
 
-// --- Comparison and logic (ops/comparison.cpp): bool results, no gradient --------------------------------------
+// --- Comparison and logic (ops/comparison.cpp): bool results, no gradient
+// --------------------------------------
 Tensor eq(const Tensor& self, const Tensor& other);
 Tensor eq(const Tensor& self, const Scalar& other);
 Tensor ne(const Tensor& self, const Tensor& other);
@@ -139,7 +146,8 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, doub
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
                bool equal_nan = false);
 
-// --- Unary math (ops/unary.cpp) --------------------------------------------------------------------------------
+// --- Unary math (ops/unary.cpp)
+// --------------------------------------------------------------------------------
 Tensor neg(const Tensor& self);
 Tensor abs(const Tensor& self);
 Tensor sign(const Tensor& self);
@@ -176,7 +184,8 @@ Tensor clamp_max(const Tensor& self, const Scalar& max);
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan = std::nullopt,
                   std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt);
 
-// --- Activations (ops/activation.cpp) --------------------------------------------------------------------------
+// --- Activations (ops/activation.cpp)
+// --------------------------------------------------------------------------
 Tensor relu(const Tensor& self);
 Tensor leaky_relu(const Tensor& self, const Scalar& negative_slope = 0.01);
 /// approximate: "none" (erf) or "tanh".
@@ -185,13 +194,15 @@ Tensor silu(const Tensor& self);
 Tensor sigmoid(const Tensor& self);
 Tensor tanh(const Tensor& self);
 Tensor softplus(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);
-Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);
+Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1,
+           const Scalar& input_scale = 1);
 Tensor hardtanh(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);
 Tensor relu6(const Tensor& self);
 Tensor log_sigmoid(const Tensor& self);
 Tensor mish(const Tensor& self);
 
-// --- Reductions (ops/reduction.cpp) ----------------------------------------------------------------------------
+// --- Reductions (ops/reduction.cpp)
+// ----------------------------------------------------------------------------
 Tensor sum(const Tensor& self, OptionalDtype dtype = std::nullopt);
 Tensor sum(const Tensor& self, IntArrayRef dim, bool keepdim = false, OptionalDtype dtype = std::nullopt);
 Tensor mean(const Tensor& self, OptionalDtype dtype = std::nullopt);
@@ -225,7 +236,8 @@ Tensor count_nonzero(const Tensor& self);
 /// Sums `self` down to `size` (what broadcasting expanded), accumulating in fp32.
 Tensor sum_to_size(const Tensor& self, IntArrayRef size);
 
-// --- Matrix products (ops/matmul.cpp) --------------------------------------------------------------------------
+// --- Matrix products (ops/matmul.cpp)
+// --------------------------------------------------------------------------
 Tensor mm(const Tensor& self, const Tensor& mat2);
 Tensor bmm(const Tensor& self, const Tensor& mat2);
 Tensor matmul(const Tensor& self, const Tensor& other);
@@ -240,7 +252,8 @@ Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, c
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 Tensor linear(const Tensor& input, const Tensor& weight);
 
-// --- Shape (ops/view.cpp: aliases; ops/shape.cpp: copies) -------------------------------------------------------
+// --- Shape (ops/view.cpp: aliases; ops/shape.cpp: copies)
+// -------------------------------------------------------
 Tensor view(const Tensor& self, IntArrayRef size);
 Tensor reshape(const Tensor& self, IntArrayRef shape);
 Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
@@ -265,8 +278,8 @@ std::vector<Tensor> split(const Tensor& self, std::int64_t split_size, std::int6
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, std::int64_t dim = 0);
 std::vector<Tensor> chunk(const Tensor& self, std::int64_t chunks, std::int64_t dim = 0);
 std::vector<Tensor> unbind(const Tensor& self, std::int64_t dim = 0);
-/// A contiguous copy of `self` with the window (size, stride, storage_offset; counted in that copy) replaced by `src`:
-/// the gradient of a write through a view. The window must not overlap itself.
+/// A contiguous copy of `self` with the window (size, stride, storage_offset; counted in that copy) replaced
+/// by `src`: the gradient of a write through a view. The window must not overlap itself.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::int64_t storage_offset);
 Tensor cat(const TensorList& tensors, std::int64_t dim = 0);
@@ -275,11 +288,13 @@ Tensor stack(const TensorList& tensors, std::int64_t dim = 0);
 Tensor flip(const Tensor& self, IntArrayRef dims);
 Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims = {});
 Tensor repeat(const Tensor& self, IntArrayRef repeats);
-Tensor repeat_interleave(const Tensor& self, std::int64_t repeats, std::optional<std::int64_t> dim = std::nullopt);
+Tensor repeat_interleave(const Tensor& self, std::int64_t repeats,
+                         std::optional<std::int64_t> dim = std::nullopt);
 Tensor tril(const Tensor& self, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& self, std::int64_t diagonal = 0);
 
-// --- Indexing (ops/indexing.cpp) -------------------------------------------------------------------------------
+// --- Indexing (ops/indexing.cpp)
+// -------------------------------------------------------------------------------
 Tensor index_select(const Tensor& self, std::int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha = 1);
@@ -287,9 +302,11 @@ Tensor gather(const Tensor& self, std::int64_t dim, const Tensor& index);
 Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
 Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Scalar& value);
 Tensor scatter_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src);
-/// Advanced indexing with int64 index tensors (bool masks are turned into them); an undefined entry takes all.
+/// Advanced indexing with int64 index tensors (bool masks are turned into them); an undefined entry takes
+/// all.
 Tensor index(const Tensor& self, const TensorList& indices);
-Tensor index_put(const Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate = false);
+Tensor index_put(const Tensor& self, const TensorList& indices, const Tensor& values,
+                 bool accumulate = false);
 Tensor& index_put_(Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate = false);
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value);
@@ -298,40 +315,45 @@ Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other);
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other);
 Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other);
 Tensor nonzero(const Tensor& self);
-std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim = -1, bool largest = true,
-                                bool sorted = true);
+std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim = -1,
+                                bool largest = true, bool sorted = true);
 std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
 Tensor argsort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
 Tensor one_hot(const Tensor& self, std::int64_t num_classes = -1);
 
-// --- Softmax, embedding, dropout -------------------------------------------------------------------------------
+// --- Softmax, embedding, dropout
+// -------------------------------------------------------------------------------
 Tensor softmax(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
 Tensor log_softmax(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
 Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx = -1,
                  bool scale_grad_by_freq = false, bool sparse = false);
 Tensor dropout(const Tensor& input, double p, bool train);
 
-// --- Convolution and pooling (ops/conv.cpp, ops/pool.cpp) ------------------------------------------------------
+// --- Convolution and pooling (ops/conv.cpp, ops/pool.cpp)
+// ------------------------------------------------------
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
               IntArrayRef padding = 0, IntArrayRef dilation = 1, std::int64_t groups = 1);
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
               IntArrayRef padding = 0, IntArrayRef dilation = 1, std::int64_t groups = 1);
-Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                  IntArrayRef dilation = 1, bool ceil_mode = false);
-Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                  IntArrayRef dilation = 1, bool ceil_mode = false);
-Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                  bool ceil_mode = false, bool count_include_pad = true);
-Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = 0,
-                  bool ceil_mode = false, bool count_include_pad = true,
+Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
+                  IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false);
+Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
+                  IntArrayRef padding = 0, IntArrayRef dilation = 1, bool ceil_mode = false);
+Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
+                  IntArrayRef padding = 0, bool ceil_mode = false, bool count_include_pad = true);
+Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride = {},
+                  IntArrayRef padding = 0, bool ceil_mode = false, bool count_include_pad = true,
                   std::optional<std::int64_t> divisor_override = std::nullopt);
 Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size);
 Tensor adaptive_avg_pool2d(const Tensor& self, IntArrayRef output_size);
 
-// --- Normalisation (ops/norm.cpp): weight and bias may be undefined --------------------------------------------
-/// In training the running statistics, where given, are updated in place: running += momentum * (batch - running).
+// --- Normalisation (ops/norm.cpp): weight and bias may be undefined
+// --------------------------------------------
+/// In training the running statistics, where given, are updated in place: running += momentum * (batch -
+/// running).
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_var, bool training, double momentum, double eps, bool cudnn_enabled = true);
+                  const Tensor& running_var, bool training, double momentum, double eps,
+                  bool cudnn_enabled = true);
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
                   double eps = 1e-5, bool cudnn_enable = true);
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape);
@@ -341,21 +363,24 @@ Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& we
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                 std::optional<double> eps = std::nullopt);
 
-// --- Attention (ops/attention.cpp) -----------------------------------------------------------------------------
+// --- Attention (ops/attention.cpp)
+// -----------------------------------------------------------------------------
 /// softmax(q k^T * scale + mask) v over (..., L, E), (..., S, E), (..., S, Ev). A bool mask keeps where true;
 /// a fully masked row gives zeros (PyTorch gives NaN).
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask, double dropout_p = 0.0, bool is_causal = false,
                                     std::optional<double> scale = std::nullopt);
 
-// --- Losses (ops/loss.cpp) -------------------------------------------------------------------------------------
+// --- Losses (ops/loss.cpp)
+// -------------------------------------------------------------------------------------
 Tensor mse_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean);
 Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean);
-Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
-                      double beta = 1.0);
+Tensor smooth_l1_loss(const Tensor& self, const Tensor& target,
+                      Reduction::Reduction reduction = Reduction::Mean, double beta = 1.0);
 Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
                   double delta = 1.0);
-/// self (N, C, ...), target int64 (N, ...) class indices or probabilities shaped like self; weight (C) or undefined.
+/// self (N, C, ...), target int64 (N, ...) class indices or probabilities shaped like self; weight (C) or
+/// undefined.
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
                           Reduction::Reduction reduction = Reduction::Mean, std::int64_t ignore_index = -100,
                           double label_smoothing = 0.0);
@@ -365,75 +390,88 @@ Tensor nll_loss(const Tensor& self, const Tensor& target);
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
                             Reduction::Reduction reduction = Reduction::Mean);
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
-                                        const Tensor& pos_weight, Reduction::Reduction reduction = Reduction::Mean);
+                                        const Tensor& pos_weight,
+                                        Reduction::Reduction reduction = Reduction::Mean);
 Tensor kl_div(const Tensor& self, const Tensor& target, Reduction::Reduction reduction = Reduction::Mean,
               bool log_target = false);
 
-// --- Backward operators (used by gradient rules) ---------------------------------------------------------------
+// --- Backward operators (used by gradient rules)
+// ---------------------------------------------------------------
 /// Zeros of `input_sizes` with `grad` where select, slice or diagonal would read.
 Tensor select_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t dim, std::int64_t index);
 Tensor slice_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t dim, std::int64_t start,
                       std::int64_t end, std::int64_t step);
 Tensor diagonal_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t offset, std::int64_t dim1,
                          std::int64_t dim2);
-/// The gradient of as_strided: `grad` added up over the memory that the window (size, stride, `offset` from the input's
-/// first element) shares with the input.
-Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides, IntArrayRef size,
-                           IntArrayRef stride, std::int64_t offset);
+/// The gradient of as_strided: `grad` added up over the memory that the window (size, stride, `offset` from
+/// the input's first element) shares with the input.
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef input_sizes, IntArrayRef input_strides,
+                           IntArrayRef size, IntArrayRef stride, std::int64_t offset);
 /// alpha * self @ other in `dtype`, the batch dimensions summed in fp32 or repeated to `size`; rounded once.
-Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype, double alpha = 1);
+Tensor matmul_to_size(const Tensor& self, const Tensor& other, IntArrayRef size, ScalarType dtype,
+                      double alpha = 1);
 Tensor softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
 Tensor log_softmax_backward(const Tensor& grad, const Tensor& result, std::int64_t dim, ScalarType dtype);
 /// The gradients of conv2d, on (N, C, H, W) and (O, C / groups, kh, kw) only, in `dtype`.
-Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayRef input_size, IntArrayRef stride,
-                             IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
-Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
-                              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype);
-/// The gradients of pooling over (N, C, H, W) or (C, H, W), in `dtype`. `indices`: the maxima's places in their planes.
-Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size, IntArrayRef kernel_size,
-                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
-                           ScalarType dtype);
-Tensor avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, IntArrayRef kernel_size, IntArrayRef stride,
-                           IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayRef input_size,
+                             IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                             std::int64_t groups, ScalarType dtype);
+Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                              std::int64_t groups, ScalarType dtype);
+/// The gradients of pooling over (N, C, H, W) or (C, H, W), in `dtype`. `indices`: the maxima's places in
+/// their planes.
+Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size,
+                           IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                           IntArrayRef dilation, bool ceil_mode, ScalarType dtype);
+Tensor avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, IntArrayRef kernel_size,
+                           IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override, ScalarType dtype);
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, ScalarType dtype);
-/// The gradients of the normalisations with respect to input, weight and bias, in the dtypes of input and weight; those of
-/// an undefined weight are empty. `mean` and `rstd` are the input's, as forward found them; undefined: found again.
+/// The gradients of the normalisations with respect to input, weight and bias, in the dtypes of input and
+/// weight; those of an undefined weight are empty. `mean` and `rstd` are the input's, as forward found them;
+/// undefined: found again.
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input,
                                                        IntArrayRef normalized_shape, const Tensor& weight,
                                                        const Tensor& mean, const Tensor& rstd, double eps);
-std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                             const Tensor& weight, const Tensor& rstd, double eps);
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                             IntArrayRef normalized_shape, const Tensor& weight,
+                                             const Tensor& rstd, double eps);
 std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const Tensor& input,
                                                        std::int64_t num_groups, const Tensor& weight,
                                                        const Tensor& mean, const Tensor& rstd, double eps);
 /// Without `training`, mean and rstd are constants.
-std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                                       const Tensor& mean, const Tensor& rstd, bool training,
-                                                       double eps);
-/// The gradients of attention with respect to query, key, value and, if `mask_grad`, attn_mask (else empty), in the
-/// operands' dtypes and the full batch that they broadcast to. `seed`, `offset`: where dropout drew.
-std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
-                                                          const Tensor& value, const Tensor& attn_mask, bool mask_grad,
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       const Tensor& weight, const Tensor& mean,
+                                                       const Tensor& rstd, bool training, double eps);
+/// The gradients of attention with respect to query, key, value and, if `mask_grad`, attn_mask (else empty),
+/// in the operands' dtypes and the full batch that they broadcast to. `seed`, `offset`: where dropout drew.
+std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query,
+                                                          const Tensor& key, const Tensor& value,
+                                                          const Tensor& attn_mask, bool mask_grad,
                                                           double dropout_p, bool is_causal, double scale,
                                                           std::int64_t seed, std::int64_t offset);
-Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
-                              Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
+Tensor cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                              const Tensor& weight, Reduction::Reduction reduction, std::int64_t ignore_index,
+                              double label_smoothing);
 Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
                          Reduction::Reduction reduction, std::int64_t ignore_index);
-/// For self, of the loss named `loss` ("mse_loss", ...; "kl_div_log_target" for kl_div of logarithms), `parameter`
-/// being its beta or delta.
-Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight,
-                             const Tensor& pos_weight, std::string_view loss, Reduction::Reduction reduction,
-                             double parameter = 0);
+/// For self, of the loss named `loss` ("mse_loss", ...; "kl_div_log_target" for kl_div of logarithms),
+/// `parameter` being its beta or delta.
+Tensor element_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                             const Tensor& weight, const Tensor& pos_weight, std::string_view loss,
+                             Reduction::Reduction reduction, double parameter = 0);
 /// Dropout with the mask at block `offset` of the stream `seed`: its own gradient.
 Tensor philox_dropout(const Tensor& input, double p, std::int64_t seed, std::int64_t offset);
 Tensor embedding_backward(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,
                           std::int64_t padding_idx, bool scale_grad_by_freq);
 
-// --- Random numbers in place (ops/random.cpp) ------------------------------------------------------------------
-Tensor& uniform_(Tensor& self, double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt);
-Tensor& normal_(Tensor& self, double mean = 0, double std = 1, std::optional<Generator> generator = std::nullopt);
+// --- Random numbers in place (ops/random.cpp)
+// ------------------------------------------------------------------
+Tensor& uniform_(Tensor& self, double from = 0, double to = 1,
+                 std::optional<Generator> generator = std::nullopt);
+Tensor& normal_(Tensor& self, double mean = 0, double std = 1,
+                std::optional<Generator> generator = std::nullopt);
 Tensor& bernoulli_(Tensor& self, double p = 0.5, std::optional<Generator> generator = std::nullopt);
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator = std::nullopt);
 Tensor& random_(Tensor& self, std::int64_t from, std::int64_t to,
@@ -441,7 +479,8 @@ Tensor& random_(Tensor& self, std::int64_t from, std::int64_t to,
 Tensor multinomial(const Tensor& self, std::int64_t num_samples, bool replacement = false,
                    std::optional<Generator> generator = std::nullopt);
 
-// --- In place: `self` is overwritten with the operator's result ------------------------------------------------
+// --- In place: `self` is overwritten with the operator's result
+// ------------------------------------------------
 Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor& add_(Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha = 1);
@@ -484,7 +523,8 @@ Tensor& frac_(Tensor& self);
 Tensor& silu_(Tensor& self);
 Tensor& hardtanh_(Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);
 Tensor& elu_(Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);
-/// Another shape for the same data, held by the same tensor object. Throw Error on a tensor with a gradient history.
+/// Another shape for the same data, held by the same tensor object. Throw Error on a tensor with a gradient
+/// history.
 Tensor& squeeze_(Tensor& self);
 Tensor& squeeze_(Tensor& self, std::int64_t dim);
 Tensor& unsqueeze_(Tensor& self, std::int64_t dim);

@@ -32,7 +32,8 @@ class Slice {
   std::int64_t step_;
 };
 
-/// One index: None (a new dimension), Ellipsis, an integer, a bool, a Slice or an index tensor (int64, or bool mask).
+/// One index: None (a new dimension), Ellipsis, an integer, a bool, a Slice or an index tensor (int64, or
+/// bool mask).
 class TensorIndex {
  public:
   enum class Kind : std::uint8_t { kNone, kEllipsis, kInteger, kBoolean, kSlice, kTensor };
@@ -43,8 +44,7 @@ class TensorIndex {
   TensorIndex(std::int64_t integer) : kind_(Kind::kInteger), integer_(integer) {}
   TensorIndex(int integer) : TensorIndex(static_cast<std::int64_t>(integer)) {}
   template <class T>
-    requires std::is_same_v<T, bool>
-  TensorIndex(T boolean) : kind_(Kind::kBoolean), integer_(boolean) {}
+  requires std::is_same_v<T, bool> TensorIndex(T boolean) : kind_(Kind::kBoolean), integer_(boolean) {}
   TensorIndex(Slice slice) : kind_(Kind::kSlice), slice_(slice) {}
   TensorIndex(const Tensor& tensor);
 

@@ -17,8 +17,8 @@ class InlineVector {
     for (std::size_t i = 0; i < count; ++i) push_back(value);
   }
   template <class... Values>
-    requires(sizeof...(Values) > 0 && (std::is_convertible_v<Values, T> && ...))
-  InlineVector(Values&&... values) {
+  requires(sizeof...(Values) > 0 && (std::is_convertible_v<Values, T> && ...))
+      InlineVector(Values&&... values) {
     reserve(sizeof...(Values));
     (push_back(std::forward<Values>(values)), ...);
   }

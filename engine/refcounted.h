@@ -14,8 +14,8 @@ void* pool_allocate(std::size_t bytes);
 void pool_free(void* block, std::size_t bytes) noexcept;
 }  // namespace detail
 
-/// Base of everything that is shared by counting: tensors, storages, graph nodes. Objects come from free lists,
-/// so making one costs no malloc in the steady state.
+/// Base of everything that is shared by counting: tensors, storages, graph nodes. Objects come from free
+/// lists, so making one costs no malloc in the steady state.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -50,7 +50,9 @@ class IntrusivePtr {
   IntrusivePtr(const IntrusivePtr& other) : object_(other.object_) { retain(); }
   IntrusivePtr(IntrusivePtr&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-  IntrusivePtr(const IntrusivePtr<U>& other) : object_(other.get()) { retain(); }
+  IntrusivePtr(const IntrusivePtr<U>& other) : object_(other.get()) {
+    retain();
+  }
   IntrusivePtr& operator=(IntrusivePtr other) noexcept {
     std::swap(object_, other.object_);
     return *this;

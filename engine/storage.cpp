@@ -32,11 +32,13 @@ void Storage::set_category(MemoryCategory category) {
 }
 
 void Storage::add_saved() {
-  if (saved_.fetch_add(1) == 0 && category_ == MemoryCategory::kTemporary) set_category(MemoryCategory::kSaved);
+  if (saved_.fetch_add(1) == 0 && category_ == MemoryCategory::kTemporary)
+    set_category(MemoryCategory::kSaved);
 }
 
 void Storage::remove_saved() {
-  if (saved_.fetch_sub(1) == 1 && category_ == MemoryCategory::kSaved) set_category(MemoryCategory::kTemporary);
+  if (saved_.fetch_sub(1) == 1 && category_ == MemoryCategory::kSaved)
+    set_category(MemoryCategory::kTemporary);
 }
 
 }  // namespace halftone

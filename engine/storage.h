@@ -10,8 +10,8 @@
 
 namespace halftone {
 
-/// A block of memory shared by a tensor and all its views. It carries the version counter, so that every alias
-/// sees that one of them was written.
+/// A block of memory shared by a tensor and all its views. It carries the version counter, so that every
+/// alias sees that one of them was written.
 class Storage final : public RefCounted {
  public:
   /// Allocates `bytes` (uninitialised) on `device`.

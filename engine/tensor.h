@@ -83,10 +83,12 @@ class Tensor {
   const T* const_data_ptr() const {
     return data_ptr<T>();
   }
-  /// Element by element, fast: `auto a = x.accessor<float, 2>(); a[i][j]`. Throws Error unless T and N are the tensor's.
+  /// Element by element, fast: `auto a = x.accessor<float, 2>(); a[i][j]`. Throws Error unless T and N are
+  /// the tensor's.
   template <class T, std::size_t N>
   TensorAccessor<T, N> accessor() const {
-    if (dim() != static_cast<std::int64_t>(N)) fail("accessor", "asked for ", N, " dimensions of ", toString());
+    if (dim() != static_cast<std::int64_t>(N))
+      fail("accessor", "asked for ", N, " dimensions of ", toString());
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   /// The only element. Throws Error unless there is exactly one. Waits for the device.
@@ -636,10 +638,10 @@ Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}
               IntArrayRef padding, IntArrayRef dilation, std::int64_t groups);
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride,
               IntArrayRef padding, IntArrayRef dilation, std::int64_t groups);
-Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias = {},
-                  double eps, bool cudnn_enable);
-Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
-                  double eps, bool cudnn_enabled);
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                  const Tensor& bias = {}, double eps, bool cudnn_enable);
+Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight = {},
+                  const Tensor& bias = {}, double eps, bool cudnn_enabled);
 Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps);
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

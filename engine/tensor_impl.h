@@ -32,13 +32,14 @@ struct TensorImpl final : RefCounted {
   bool is_contiguous;
   bool is_wrapped_number = false;  // made from a C++ number: does not widen its partner's dtype
   bool requires_grad = false;      // leaves only
-  bool is_scaled_gradient = false;  // a leaf's gradient that a scaled loss made; the leaf's stamp says by what
+  bool is_scaled_gradient =
+      false;  // a leaf's gradient that a scaled loss made; the leaf's stamp says by what
 
-  std::uint32_t output_nr = 0;            // which output of grad_fn this is
-  std::uint32_t view_version = 0;         // storage version for which a view's grad_fn holds
-  IntrusivePtr<RefCounted> grad_fn;       // autograd::Node that made this tensor
-  IntrusivePtr<RefCounted> meta;          // autograd::TensorMeta: gradient, hooks, accumulator
-  IntrusivePtr<TensorImpl> view_base;     // the tensor this is a differentiable view of
+  std::uint32_t output_nr = 0;         // which output of grad_fn this is
+  std::uint32_t view_version = 0;      // storage version for which a view's grad_fn holds
+  IntrusivePtr<RefCounted> grad_fn;    // autograd::Node that made this tensor
+  IntrusivePtr<RefCounted> meta;       // autograd::TensorMeta: gradient, hooks, accumulator
+  IntrusivePtr<TensorImpl> view_base;  // the tensor this is a differentiable view of
 };
 
 }  // namespace halftone

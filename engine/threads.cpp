@@ -1,6 +1,6 @@
-// A pool of threads for parallel_for. The caller works too and never waits for a thread that has not begun: on a busy
-// machine, where helpers wake up late, the caller simply does their pieces. (OpenMP's barriers wait for the whole team;
-// with other programs on the machine that cost up to a hundred times the work itself.)
+// A pool of threads for parallel_for. The caller works too and never waits for a thread that has not begun:
+// on a busy machine, where helpers wake up late, the caller simply does their pieces. (OpenMP's barriers wait
+// for the whole team; with other programs on the machine that cost up to a hundred times the work itself.)
 
 #include "halftone/engine/threads.h"
 
@@ -80,7 +80,8 @@ struct Job {
 
 class Pool {
  public:
-  /// Runs the job with up to `threads` threads, this one included. False when another thread's job is running.
+  /// Runs the job with up to `threads` threads, this one included. False when another thread's job is
+  /// running.
   bool run(Job& job, int threads) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
@@ -106,12 +107,14 @@ class Pool {
  private:
   static constexpr std::uint64_t kOneInside = std::uint64_t{1} << 32;
   static constexpr std::uint64_t kInside = ~std::uint64_t{0} << 32;
-  static constexpr int kSpins = 2000;  // some tens of microseconds: the gap between two kernels of a training step
+  static constexpr int kSpins =
+      2000;  // some tens of microseconds: the gap between two kernels of a training step
 
   bool enter() {
     std::uint64_t places = places_.load(std::memory_order_acquire);
     while ((places & ~kInside) != 0) {
-      if (places_.compare_exchange_weak(places, places - 1 + kOneInside, std::memory_order_acq_rel)) return true;
+      if (places_.compare_exchange_weak(places, places - 1 + kOneInside, std::memory_order_acq_rel))
+        return true;
     }
     return false;
   }

@@ -1,6 +1,6 @@
-// An operator of your own, declared as the built-in ones are: one struct states its name, its precision policy, its
-// shape rule, its kernel, its gradient and its samples. Registered, it takes part in autocast, the tape, the registry
-// and gradcheck like any other.
+// An operator of your own, declared as the built-in ones are: one struct states its name, its precision
+// policy, its shape rule, its kernel, its gradient and its samples. Registered, it takes part in autocast,
+// the tape, the registry and gradcheck like any other.
 
 #include <cmath>
 #include <cstdio>
@@ -76,7 +76,8 @@ int main() {
   {
     const ht::amp::Autocast autocast(ht::kCPU, ht::kBFloat16);
     ht::Tensor y = squareplus(x, 4.0);
-    std::printf("in a bf16 region: %s -> %s\n", ht::dtype_name(x.scalar_type()), ht::dtype_name(y.scalar_type()));
+    std::printf("in a bf16 region: %s -> %s\n", ht::dtype_name(x.scalar_type()),
+                ht::dtype_name(y.scalar_type()));
     y.sum().backward();
   }
   std::printf("gradient at 2: %.4f\n", x.grad()[2].item<double>());

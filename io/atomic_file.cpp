@@ -56,8 +56,8 @@ void AtomicFile::commit() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) broken("rename");
   std::fclose(file_);  // flushed above: nothing is left that could fail
   file_ = nullptr;
-  // The new name itself has to reach the device, too. The file is in place by now, and some file systems cannot
-  // flush a folder: no error from here on.
+  // The new name itself has to reach the device, too. The file is in place by now, and some file systems
+  // cannot flush a folder: no error from here on.
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   const int handle = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;

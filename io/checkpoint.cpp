@@ -56,7 +56,8 @@ std::vector<CheckpointPart> with_generator(const char* op, const std::vector<Che
     if (part.name().empty() || part.name().find('.') != std::string::npos)
       fail(op, "part '", part.name(), "': a name must not be empty or have a dot");
     if (!names.insert(part.name()).second)
-      fail(op, "part '", part.name(), "': the name is used twice ('generator' and 'counters' are the checkpoint's own)");
+      fail(op, "part '", part.name(),
+           "': the name is used twice ('generator' and 'counters' are the checkpoint's own)");
   }
   return all;
 }
@@ -73,9 +74,11 @@ CheckpointPart::CheckpointPart(std::string name, Generator& generator)
       get_([generator] { return stream_state(generator); }),
       set_([generator](const StateDict& state) mutable { set_stream(generator, state); }) {}
 
-void save_checkpoint(const std::string& path, const std::vector<CheckpointPart>& parts, const StateDict& counters) {
+void save_checkpoint(const std::string& path, const std::vector<CheckpointPart>& parts,
+                     const StateDict& counters) {
   StateDict all;
-  for (const CheckpointPart& part : with_generator("save_checkpoint", parts)) all.add(part.name(), part.get());
+  for (const CheckpointPart& part : with_generator("save_checkpoint", parts))
+    all.add(part.name(), part.get());
   all.add("counters", counters);
   save_state(path, all);
 }

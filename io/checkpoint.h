@@ -42,15 +42,16 @@ class CheckpointPart {
 };
 
 /// Writes everything a run needs to go on bit for bit: the parts, the default generator's place in its
-/// stream, and `counters` of the caller's (epoch, step). Atomic. Throws Error when two parts have the same name,
-/// when a name is empty or has a dot, and between a scaler's unscale_ or step and its update.
+/// stream, and `counters` of the caller's (epoch, step). Atomic. Throws Error when two parts have the same
+/// name, when a name is empty or has a dot, and between a scaler's unscale_ or step and its update.
 ///
 ///   io::save_checkpoint("run.safetensors", {{"model", *model}, {"optimizer", optimizer}}, counters);
 void save_checkpoint(const std::string& path, const std::vector<CheckpointPart>& parts,
                      const StateDict& counters = {});
 
 /// Restores the parts and the generator, and gives back the counters. Throws Error, with everything as
-/// before, when the file is damaged or belongs to something else. Parts that the file has besides are left alone.
+/// before, when the file is damaged or belongs to something else. Parts that the file has besides are left
+/// alone.
 StateDict load_checkpoint(const std::string& path, const std::vector<CheckpointPart>& parts);
 
 }  // namespace halftone::io

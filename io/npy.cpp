@@ -60,7 +60,8 @@ class HeaderParser {
       if (key == "descr" && !dtype) {
         const std::string_view descr = quoted();
         dtype = dtype_of_descr(descr);
-        if (!dtype) file_.bad("dtype '", descr, "' is not supported: little-endian f2 f4 f8 i4 i8, u1 and b1 are");
+        if (!dtype)
+          file_.bad("dtype '", descr, "' is not supported: little-endian f2 f4 f8 i4 i8, u1 and b1 are");
       } else if (key == "fortran_order" && !fortran) {
         fortran = boolean();
       } else if (key == "shape" && !shape) {
@@ -93,12 +94,14 @@ class HeaderParser {
   }
   void expect(char c) {
     if (!accept(c))
-      file_.bad("damaged header: expected '", std::string_view(&c, 1), "' before \"", text_.substr(0, 20), "\"");
+      file_.bad("damaged header: expected '", std::string_view(&c, 1), "' before \"", text_.substr(0, 20),
+                "\"");
   }
   std::string_view quoted() {
     const char mark = accept('"') ? '"' : '\'';
     if (mark == '\'' && !accept('\''))
-      file_.bad("damaged header, or a structured dtype: expected a text before \"", text_.substr(0, 20), "\"");
+      file_.bad("damaged header, or a structured dtype: expected a text before \"", text_.substr(0, 20),
+                "\"");
     const std::size_t close = text_.find(mark);
     if (close == std::string_view::npos) file_.bad("damaged header: a text without an end");
     const std::string_view inside = text_.substr(0, close);
@@ -148,7 +151,8 @@ std::string read_header(InputFile& file) {
   if (file.size() < kMagic.size() + 2 || file.read_text(kMagic.size()) != kMagic) file.bad("not a .npy file");
   const std::string version = file.read_text(2);
   if (version[0] < 1 || version[0] > 3 || version[1] != 0)
-    file.bad("version ", static_cast<int>(version[0]), ".", static_cast<int>(version[1]), " is not supported");
+    file.bad("version ", static_cast<int>(version[0]), ".", static_cast<int>(version[1]),
+             " is not supported");
   std::size_t length = 0;
   const std::string bytes = file.read_text(version[0] == 1 ? 2 : 4);
   for (std::size_t i = bytes.size(); i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);

@@ -73,7 +73,8 @@ class Reader {
     // The data has no gaps: one pass, straight into the tensors.
     for (const Entry& entry : entries) {
       Tensor tensor = empty(entry.shape, entry.dtype);
-      if (entry.end > entry.begin) file_.read(tensor.data_ptr(), static_cast<std::size_t>(entry.end - entry.begin));
+      if (entry.end > entry.begin)
+        file_.read(tensor.data_ptr(), static_cast<std::size_t>(entry.end - entry.begin));
       if (entry.dtype == kBool) check_bools(entry, tensor);
       result.tensors.insert(entry.name, tensor);
     }
@@ -106,8 +107,8 @@ class Reader {
     std::uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | bytes[i];
     if (length > kLargestHeader || length > file_.left()) {
-      file_.bad("not a safetensors file, or truncated: a header of ", std::to_string(length), " bytes in a file of ",
-                file_.size());
+      file_.bad("not a safetensors file, or truncated: a header of ", std::to_string(length),
+                " bytes in a file of ", file_.size());
     }
     const std::string text = file_.read_text(static_cast<std::size_t>(length));
     if (text.empty() || text[0] != '{') file_.bad("the header is not a JSON object");
@@ -143,7 +144,8 @@ class Reader {
     const auto dtype = type.is_string() ? type_of(type.get<std::string>()) : std::nullopt;
     if (!dtype) file_.bad("tensor '", name, "' has dtype ", shown(type), ", which is not supported");
     if (!shape.is_array() || shape.size() > kMaxDims)
-      file_.bad("tensor '", name, "' has shape ", shown(shape), "; at most ", kMaxDims, " dimensions are supported");
+      file_.bad("tensor '", name, "' has shape ", shown(shape), "; at most ", kMaxDims,
+                " dimensions are supported");
     Entry entry{name, *dtype, {}, 0, 0};
     for (const Json& size : shape) {
       if (!size.is_number_unsigned() || size.get<std::uint64_t>() > INT64_MAX)
@@ -156,8 +158,8 @@ class Reader {
     entry.begin = offsets[0].get<std::uint64_t>();
     entry.end = offsets[1].get<std::uint64_t>();
     if (entry.begin > entry.end || entry.end > file_.left())
-      file_.bad("tensor '", name, "' lies outside the file, or the file is truncated: data_offsets ", shown(offsets),
-                " of ", file_.left(), " bytes of data");
+      file_.bad("tensor '", name, "' lies outside the file, or the file is truncated: data_offsets ",
+                shown(offsets), " of ", file_.left(), " bytes of data");
     check_size(entry);
     return entry;
   }
@@ -171,8 +173,8 @@ class Reader {
     }
     const std::uint64_t bytes = entry.end - entry.begin, item = element_size(entry.dtype);
     if (bytes % item != 0 || bytes / item != elements)
-      file_.bad("tensor '", entry.name, "' of shape ", entry.shape, " and dtype ", entry.dtype, " has ", bytes,
-                " bytes");
+      file_.bad("tensor '", entry.name, "' of shape ", entry.shape, " and dtype ", entry.dtype, " has ",
+                bytes, " bytes");
   }
 
   void check_coverage(const std::vector<Entry>& entries) const {
@@ -189,7 +191,8 @@ class Reader {
   void check_bools(const Entry& entry, const Tensor& tensor) const {
     const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-      if (bytes[i] > 1) file_.bad("tensor '", entry.name, "' of bools holds the byte ", static_cast<int>(bytes[i]));
+      if (bytes[i] > 1)
+        file_.bad("tensor '", entry.name, "' of bools holds the byte ", static_cast<int>(bytes[i]));
     }
   }
 

@@ -17,10 +17,10 @@ struct AttentionOptions {
 
 /// Scaled dot product attention: out = dropout(softmax(scale * q k^T + mask)) v.
 ///
-/// q (..., L, E), k (..., S, E), v (..., S, Ev), mask (..., L, S) or undefined: bool (keep where true) or floating.
-/// Equal batch dimensions, any strides, zero ones too; results are contiguous; floating dtypes may be mixed. Scores
-/// and weights are fp32 (fp64 if q, k or v is float64) and exist for a block of query rows at a time. A row that sees
-/// no key gives zeros. Results do not depend on the number of threads.
+/// q (..., L, E), k (..., S, E), v (..., S, Ev), mask (..., L, S) or undefined: bool (keep where true) or
+/// floating. Equal batch dimensions, any strides, zero ones too; results are contiguous; floating dtypes may
+/// be mixed. Scores and weights are fp32 (fp64 if q, k or v is float64) and exist for a block of query rows
+/// at a time. A row that sees no key gives zeros. Results do not depend on the number of threads.
 struct AttentionKernels {
   void (*forward)(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                   const AttentionOptions& options);

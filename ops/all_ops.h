@@ -1,8 +1,10 @@
 #pragma once
 
-// The list of built-in operators. An operator not named here does not compile; one named here but not registered
-// does not link. Nothing else lists operators: tests, docs, the policy table and benchmarks read the registry.
+// The list of built-in operators. An operator not named here does not compile; one named here but not
+// registered does not link. Nothing else lists operators: tests, docs, the policy table and benchmarks read
+// the registry.
 
+// clang-format off
 #define HALFTONE_OPERATORS(X) \
   X(ToDtype) X(Clone) X(Copy) X(Fill) \
   X(View) X(AsStridedBackward) X(AsStridedScatter) X(AsStrided) X(Transpose) X(Permute) X(Expand) X(Squeeze) X(Unsqueeze) \
@@ -35,6 +37,7 @@
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
   X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
   X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits) X(PhiloxDropout) X(Dropout) X(EmbeddingBackward) X(Embedding)
+// clang-format on
 
 namespace halftone::ops {
 

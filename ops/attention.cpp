@@ -1,5 +1,5 @@
-// Scaled dot product attention. Backward keeps the operands only: a block of attention weights costs little to compute
-// again, and the whole matrix of them is never in memory.
+// Scaled dot product attention. Backward keeps the operands only: a block of attention weights costs little
+// to compute again, and the whole matrix of them is never in memory.
 
 #include "halftone/kernels/attention.h"
 
@@ -33,14 +33,15 @@ struct AttentionSizes {
 
 IntArrayRef batch_of(const Tensor& x) { return {x.sizes().data(), x.sizes().size() - 2}; }
 
-AttentionSizes attention_sizes(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+AttentionSizes attention_sizes(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                               const Tensor& mask) {
   if (q.dim() < 2 || k.dim() < 2 || v.dim() < 2) {
     fail(op, "expected query (..., L, E), key (..., S, E) and value (..., S, Ev), got ", q, ", ", k, ", ", v);
   }
   if (q.size(-1) != k.size(-1)) fail(op, "query ", q, " and key ", k, " differ in their last size");
   if (k.size(-2) != v.size(-2)) fail(op, "key ", k, " and value ", v, " differ in the number of keys");
-  AttentionSizes s{broadcast_shapes(op, broadcast_shapes(op, batch_of(q), batch_of(k)), batch_of(v)), q.size(-2),
-                   k.size(-2), q.size(-1), v.size(-1)};
+  AttentionSizes s{broadcast_shapes(op, broadcast_shapes(op, batch_of(q), batch_of(k)), batch_of(v)),
+                   q.size(-2), k.size(-2), q.size(-1), v.size(-1)};
   if (!mask.defined()) return s;
   if (mask.scalar_type() != kBool && !mask.is_floating_point()) {
     fail(op, "expected a bool or floating attn_mask, got ", mask);
@@ -56,7 +57,8 @@ void check_operands(const char* op, std::initializer_list<const Tensor*> tensors
   const Tensor& first = **tensors.begin();
   for (const Tensor* t : tensors) {
     if (!t->is_floating_point()) fail(op, "expected floating tensors, got ", *t);
-    if (t->device() != first.device()) fail(op, "expected one device, got ", first.device(), " and ", t->device());
+    if (t->device() != first.device())
+      fail(op, "expected one device, got ", first.device(), " and ", t->device());
   }
 }
 
@@ -64,7 +66,8 @@ void check_dropout(const char* op, double p) {
   if (!(p >= 0 && p <= 1)) fail(op, "expected a dropout_p in [0, 1], got ", p);
 }
 
-AttentionOptions options_of(double scale, bool causal, double dropout_p, std::int64_t seed, std::int64_t offset) {
+AttentionOptions options_of(double scale, bool causal, double dropout_p, std::int64_t seed,
+                            std::int64_t offset) {
   return {scale, causal, dropout_p, {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset)}};
 }
 
@@ -95,20 +98,19 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask, b
 
 struct AttentionBackward : Operator {
   static constexpr Schema schema{"scaled_dot_product_attention_backward",
-                                 {"grad", "query", "key", "value", "attn_mask", "mask_grad", "dropout_p", "is_causal",
-                                  "scale", "seed", "offset"},
+                                 {"grad", "query", "key", "value", "attn_mask", "mask_grad", "dropout_p",
+                                  "is_causal", "scale", "seed", "offset"},
                                  "gradients of scaled_dot_product_attention, the weights computed again"};
-  static constexpr std::vector<Tensor> (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                              const Tensor&, bool, double, bool, double, std::int64_t,
-                                              std::int64_t) = &halftone::scaled_dot_product_attention_backward;
+  static constexpr std::vector<Tensor> (*api)(
+      const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, bool, double, bool, double,
+      std::int64_t, std::int64_t) = &halftone::scaled_dot_product_attention_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
-  static constexpr Keep saves =
-      keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3) | keep_input(4);
+  static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3) | keep_input(4);
 
   static std::array<Meta, 4> infer(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
-                                   const Tensor& mask, bool mask_grad, double dropout_p, bool, double, std::int64_t,
-                                   std::int64_t) {
+                                   const Tensor& mask, bool mask_grad, double dropout_p, bool, double,
+                                   std::int64_t, std::int64_t) {
     const AttentionSizes s = attention_sizes(schema.name, q, k, v, mask);
     check_operands(schema.name, {&grad, &q, &k, &v});
     check_dropout(schema.name, dropout_p);
@@ -116,22 +118,23 @@ struct AttentionBackward : Operator {
     if (mask_grad && !(mask.defined() && mask.is_floating_point())) {
       fail(schema.name, "mask_grad needs a floating attn_mask");
     }
-    return {like(q, s.query()), like(k, s.key()), like(v, s.value()), mask_grad ? like(mask, s.mask()) : like(q, {0})};
+    return {like(q, s.query()), like(k, s.key()), like(v, s.value()),
+            mask_grad ? like(mask, s.mask()) : like(q, {0})};
   }
   static void run(const std::array<Tensor, 4>& out, const Tensor& grad, const Tensor& q, const Tensor& k,
-                  const Tensor& v, const Tensor& mask, bool mask_grad, double dropout_p, bool is_causal, double scale,
-                  std::int64_t seed, std::int64_t offset) {
+                  const Tensor& v, const Tensor& mask, bool mask_grad, double dropout_p, bool is_causal,
+                  double scale, std::int64_t seed, std::int64_t offset) {
     const NoGradGuard no_grad;
     const AttentionSizes s = attention_sizes(schema.name, q, k, v, mask);
     kernels(q).backward(out[0], out[1], out[2], mask_grad ? out[3] : Tensor(), grad, expanded(q, s.query()),
                         expanded(k, s.key()), expanded(v, s.value()), expanded(mask, s.mask()),
                         options_of(scale, is_causal, dropout_p, seed, offset));
   }
-  /// With A = dropout(g v^T), Z = P (A - sum(P A)) the gradient of the scores, and the gradients vq, vk, vv, vm of the
-  /// results: W = scale (vq k^T + q vk^T) + vm and U = dropout(g vv^T) are the gradients of Z and P where they are
-  /// used, Y = P (W - sum(P W)) that of A, X that of the scores.
-  static Gradients backward(const Saved& s, const Gradients& v, bool mask_grad, double dropout_p, bool is_causal,
-                            double scale, std::int64_t seed, std::int64_t offset) {
+  /// With A = dropout(g v^T), Z = P (A - sum(P A)) the gradient of the scores, and the gradients vq, vk, vv,
+  /// vm of the results: W = scale (vq k^T + q vk^T) + vm and U = dropout(g vv^T) are the gradients of Z and P
+  /// where they are used, Y = P (W - sum(P W)) that of A, X that of the scores.
+  static Gradients backward(const Saved& s, const Gradients& v, bool mask_grad, double dropout_p,
+                            bool is_causal, double scale, std::int64_t seed, std::int64_t offset) {
     const Tensor g = wide(s.input(0)), q = wide(s.input(1)), k = wide(s.input(2)), value = wide(s.input(3));
     const Tensor mask = s.input(4);
     const auto drop = [&](const Tensor& x) {
@@ -165,13 +168,14 @@ struct AttentionBackward : Operator {
     return {grad_g, grad_q, grad_k, grad_v, s.needs(4) ? x : Tensor()};
   }
   static void samples(Samples& s) {
-    s(s.rand({2, 3, 2}), s.rand({2, 3, 2}), s.rand({2, 4, 2}), s.rand({2, 4, 2}), std::nullopt, false, 0.0, false, 0.7,
-      7, 0);
-    s(s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1), std::nullopt, false,
-      0.5, true, 1.0, 8, 3);
-    s(s.rand({2, 2, 1}), s.rand({2, 1}), s.rand({2, 3, 1}), s.rand({3, 1}), s.rand({2, 3}), true, 0.0, false, 1.0, 7,
+    s(s.rand({2, 3, 2}), s.rand({2, 3, 2}), s.rand({2, 4, 2}), s.rand({2, 4, 2}), std::nullopt, false, 0.0,
+      false, 0.7, 7, 0);
+    s(s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1), s.rand({3, 2}, -1, 1),
+      std::nullopt, false, 0.5, true, 1.0, 8, 3);
+    s(s.rand({2, 2, 1}), s.rand({2, 1}), s.rand({2, 3, 1}), s.rand({3, 1}), s.rand({2, 3}), true, 0.0, false,
+      1.0, 7, 0);
+    s(s.rand({0, 2}), s.rand({0, 2}), s.rand({3, 2}), s.rand({3, 2}), std::nullopt, false, 0.0, false, 1.0, 7,
       0);
-    s(s.rand({0, 2}), s.rand({0, 2}), s.rand({3, 2}), s.rand({3, 2}), std::nullopt, false, 0.0, false, 1.0, 7, 0);
   }
 };
 HALFTONE_REGISTER_OPERATOR(AttentionBackward)
@@ -185,8 +189,8 @@ struct Attention : Operator {
   static constexpr auto precision = amp::Precision::kLow;
   static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3);
 
-  static Meta infer(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double, bool, double,
-                    std::int64_t, std::int64_t) {
+  static Meta infer(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double, bool,
+                    double, std::int64_t, std::int64_t) {
     const AttentionSizes s = attention_sizes(schema.name, q, k, v, mask);
     check_operands(schema.name, {&q, &k, &v});
     if (q.scalar_type() != k.scalar_type() || q.scalar_type() != v.scalar_type()) {
@@ -213,7 +217,8 @@ struct Attention : Operator {
     const AttentionSizes full = attention_sizes(schema.name, s.input(0), s.input(1), s.input(2), s.input(3));
     const std::vector<Tensor> grads = scaled_dot_product_attention_backward(
         g, operand(0, full.query()), operand(1, full.key()), operand(2, full.value()),
-        mask_grad ? operand(3, full.mask()) : s.input(3), mask_grad, dropout_p, is_causal, scale, seed, offset);
+        mask_grad ? operand(3, full.mask()) : s.input(3), mask_grad, dropout_p, is_causal, scale, seed,
+        offset);
     return {grads[0], grads[1], grads[2], mask_grad ? grads[3] : Tensor()};
   }
   static void samples(Samples& s) {
@@ -243,17 +248,18 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     at = default_generator(query.device()).reserve((weights + 3) / 4);
   }
   const auto features = static_cast<double>(std::max<std::int64_t>(query.dim() > 0 ? query.size(-1) : 1, 1));
-  return ops::dispatch<ops::Attention>(query, key, value, attn_mask, dropout_p, is_causal,
-                                       scale.value_or(1 / std::sqrt(features)), static_cast<std::int64_t>(at.seed),
-                                       static_cast<std::int64_t>(at.offset));
+  return ops::dispatch<ops::Attention>(
+      query, key, value, attn_mask, dropout_p, is_causal, scale.value_or(1 / std::sqrt(features)),
+      static_cast<std::int64_t>(at.seed), static_cast<std::int64_t>(at.offset));
 }
 
-std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const Tensor& key,
-                                                          const Tensor& value, const Tensor& attn_mask, bool mask_grad,
+std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query,
+                                                          const Tensor& key, const Tensor& value,
+                                                          const Tensor& attn_mask, bool mask_grad,
                                                           double dropout_p, bool is_causal, double scale,
                                                           std::int64_t seed, std::int64_t offset) {
-  const auto out = ops::dispatch<ops::AttentionBackward>(grad, query, key, value, attn_mask, mask_grad, dropout_p,
-                                                         is_causal, scale, seed, offset);
+  const auto out = ops::dispatch<ops::AttentionBackward>(grad, query, key, value, attn_mask, mask_grad,
+                                                         dropout_p, is_causal, scale, seed, offset);
   return {out.begin(), out.end()};
 }
 

@@ -67,7 +67,8 @@ Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
     }
     return entry.cast;
   }
-  cast_cache.push_back({tensor.unsafe_impl()->meta, &tensor.storage(), version, dtype, cast_weight(tensor, dtype)});
+  cast_cache.push_back(
+      {tensor.unsafe_impl()->meta, &tensor.storage(), version, dtype, cast_weight(tensor, dtype)});
   return cast_cache.back().cast;
 }
 
@@ -107,13 +108,15 @@ CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, 
     case amp::Precision::kBanned: {
       for (const Tensor* input : inputs) {
         if (input->defined() && is_low_precision(input->scalar_type())) {
-          fail(op, "is unsafe on ", input->scalar_type(), " inputs inside an autocast region", instead_of_banned);
+          fail(op, "is unsafe on ", input->scalar_type(), " inputs inside an autocast region",
+               instead_of_banned);
         }
       }
       break;
     }
     case amp::Precision::kAny:
-    case amp::Precision::kFp32Inside: break;
+    case amp::Precision::kFp32Inside:
+      break;
   }
   return plan;
 }

@@ -16,13 +16,15 @@ struct CastPlan {
   std::optional<ScalarType> output;
 };
 
-/// Applies the operator's policy to these inputs. `mixed_inputs`: the kernel reads operands of different dtypes, so
-/// promotion needs no casts. Throws Error for a banned operator on half inputs, naming the alternative.
+/// Applies the operator's policy to these inputs. `mixed_inputs`: the kernel reads operands of different
+/// dtypes, so promotion needs no casts. Throws Error for a banned operator on half inputs, naming the
+/// alternative.
 CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, const char* instead_of_banned,
                     const TensorRefs& inputs);
 
-/// `tensor` in `dtype` if it is a floating tensor other than fp64, else itself. The cast is recorded; a leaf weight's
-/// cast storage is shared by all its uses in the region, and a parameter's half shadow is used without any cast.
+/// `tensor` in `dtype` if it is a floating tensor other than fp64, else itself. The cast is recorded; a leaf
+/// weight's cast storage is shared by all its uses in the region, and a parameter's half shadow is used
+/// without any cast.
 Tensor autocast_cast(const Tensor& tensor, ScalarType dtype);
 
 /// Casts held by this thread's region: entries and bytes; empty outside every region.

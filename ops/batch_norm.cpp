@@ -1,5 +1,5 @@
-// Normalisation of channels over the batch. Training takes the batch's own statistics and moves the running ones;
-// evaluation takes the running ones as constants.
+// Normalisation of channels over the batch. Training takes the batch's own statistics and moves the running
+// ones; evaluation takes the running ones as constants.
 
 #include "halftone/kernels/copy.h"
 #include "halftone/ops/norm_rule.h"
@@ -10,9 +10,13 @@ namespace {
 
 const NormKernels& kernels(const Tensor& x) { return kernels_for<NormKernels>(x.device()); }
 
-void copy_into(const Tensor& out, const Tensor& src) { kernels_for<CopyKernels>(out.device()).copy(out, src); }
+void copy_into(const Tensor& out, const Tensor& src) {
+  kernels_for<CopyKernels>(out.device()).copy(out, src);
+}
 
-std::int64_t plane_size(IntArrayRef input) { return count_elements(IntArrayRef(input.data() + 2, input.size() - 2)); }
+std::int64_t plane_size(IntArrayRef input) {
+  return count_elements(IntArrayRef(input.data() + 2, input.size() - 2));
+}
 
 /// A batch of vectors (N, C), whose channels are columns, is worked on as its transpose.
 bool is_transposed(const Tensor& input) { return plane_size(input.sizes()) == 1; }
@@ -49,7 +53,8 @@ void write_channel_major(const Tensor& out, bool transposed, Write write) {
 /// A statistic per channel; two-dimensional, so that it is never mistaken for an input.
 Meta channel_statistic(const Tensor& input) { return norm_statistic(input, {1, input.size(1)}); }
 
-void check_channels(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
+void check_channels(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    double eps) {
   if (input.dim() < 2) fail(op, "expected an input (N, C, ...), got ", input);
   check_norm_operands(op, input, weight, bias, {input.size(1)});
   check_norm_eps(op, eps);
@@ -73,11 +78,10 @@ struct BatchNormBackward : Operator {
                                                              double) = &halftone::batch_norm_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
-  static constexpr Keep saves =
-      keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3) | keep_input(4);
+  static constexpr Keep saves = keep_input(0) | keep_input(1) | keep_input(2) | keep_input(3) | keep_input(4);
 
-  static std::array<Meta, 3> infer(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
-                                   const Tensor& rstd, bool training, double eps) {
+  static std::array<Meta, 3> infer(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                   const Tensor& mean, const Tensor& rstd, bool training, double eps) {
     check_channels(schema.name, input, weight, {}, eps);
     const std::int64_t c = input.size(1);
     if (mean.defined() != rstd.defined() || (mean.defined() && (mean.numel() != c || rstd.numel() != c))) {
@@ -86,14 +90,15 @@ struct BatchNormBackward : Operator {
     if (!training && !mean.defined()) fail(schema.name, "outside of training mean and rstd must be given");
     return norm_gradient_metas(schema.name, grad, input, weight);
   }
-  static void run(const std::array<Tensor, 3>& out, const Tensor& grad, const Tensor& input, const Tensor& weight,
-                  const Tensor& mean, const Tensor& rstd, bool training, double eps) {
+  static void run(const std::array<Tensor, 3>& out, const Tensor& grad, const Tensor& input,
+                  const Tensor& weight, const Tensor& mean, const Tensor& rstd, bool training, double eps) {
     const NoGradGuard no_grad;
     const bool transposed = is_transposed(input);
     write_channel_major(out[0], transposed, [&](const Tensor& gx) {
       kernels(input).backward(gx, wanted_gradient(out[1], weight), wanted_gradient(out[2], weight),
                               channel_major(grad, transposed), channel_major(input, transposed), weight,
-                              mean.defined() ? mean.contiguous() : mean, rstd.defined() ? rstd.contiguous() : rstd,
+                              mean.defined() ? mean.contiguous() : mean,
+                              rstd.defined() ? rstd.contiguous() : rstd,
                               channel_shape(input, eps, !training));
     });
   }
@@ -124,8 +129,8 @@ struct BatchNormBackward : Operator {
   static void samples(Samples& s) {
     s(s.rand({3, 2, 2}), s.rand({3, 2, 2}), s.rand({2}), std::nullopt, std::nullopt, true, 1e-5);
     s(s.rand({4, 2}), s.rand({4, 2}), std::nullopt, std::nullopt, std::nullopt, true, 0.1);
-    s(s.rand({3, 2, 2}), s.rand({3, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), false, 0.1).smooth =
-        false;  // not a function of its statistics
+    s(s.rand({3, 2, 2}), s.rand({3, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), false, 0.1)
+        .smooth = false;  // not a function of its statistics
     s(s.rand({0, 2, 2}), s.rand({0, 2, 2}), s.rand({2}), std::nullopt, std::nullopt, true, 1e-5);
   }
 };
@@ -133,11 +138,11 @@ HALFTONE_REGISTER_OPERATOR(BatchNormBackward)
 
 struct BatchNorm : Operator {
   static constexpr Schema schema{"batch_norm",
-                                 {"input", "weight", "bias", "running_mean", "running_var", "training", "momentum",
-                                  "eps", "cudnn_enabled"},
+                                 {"input", "weight", "bias", "running_mean", "running_var", "training",
+                                  "momentum", "eps", "cudnn_enabled"},
                                  "(x - mean) / sqrt(var + eps) * weight + bias per channel of (N, C, ...)"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, bool,
-                                 double, double, bool) = &halftone::batch_norm;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                 bool, double, double, bool) = &halftone::batch_norm;
   static constexpr auto precision = amp::Precision::kFp32Inside;
   static constexpr bool mixed_inputs = true;
   // The statistics used are results, so that later updates of the running ones do not matter.
@@ -145,8 +150,8 @@ struct BatchNorm : Operator {
 
   /// Result, mean and rstd; in training the biased variance too.
   static std::array<Meta, 4> infer(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                                   const Tensor& running_mean, const Tensor& running_var, bool training, double,
-                                   double eps, bool) {
+                                   const Tensor& running_mean, const Tensor& running_var, bool training,
+                                   double, double eps, bool) {
     check_channels(schema.name, input, weight, bias, eps);
     const auto check = [&](const char* name, const Tensor& t) {
       if (t.defined() && (!(t.sizes() == IntArrayRef({input.size(1)})) || !t.is_floating_point())) {
@@ -167,9 +172,9 @@ struct BatchNorm : Operator {
     const Meta statistic = channel_statistic(input);
     return {like(input), statistic, statistic, training ? statistic : norm_statistic(input, {0})};
   }
-  static void run(const std::array<Tensor, 4>& out, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                  const Tensor& running_mean, const Tensor& running_var, bool training, double momentum, double eps,
-                  bool) {
+  static void run(const std::array<Tensor, 4>& out, const Tensor& input, const Tensor& weight,
+                  const Tensor& bias, const Tensor& running_mean, const Tensor& running_var, bool training,
+                  double momentum, double eps, bool) {
     const NoGradGuard no_grad;
     if (!training) {
       copy_into(out[1], running_mean);
@@ -177,8 +182,9 @@ struct BatchNorm : Operator {
     }
     const bool transposed = is_transposed(input);
     write_channel_major(out[0], transposed, [&](const Tensor& y) {
-      kernels(input).forward(y, out[1], out[2], training ? out[3] : Tensor(), channel_major(input, transposed), weight,
-                             bias, channel_shape(input, eps, !training));
+      kernels(input).forward(y, out[1], out[2], training ? out[3] : Tensor(),
+                             channel_major(input, transposed), weight, bias,
+                             channel_shape(input, eps, !training));
     });
     if (!training || !running_mean.defined() || input.numel() == 0) return;
     const double n = static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
@@ -197,15 +203,16 @@ struct BatchNorm : Operator {
         grads[2] = gb;
       }
     }
-    if (s.needs(2) && !weight.defined()) grads[2] = sum(flatten(transpose(g[0], 0, 1), 1), 1, false, s.dtype(2));
+    if (s.needs(2) && !weight.defined())
+      grads[2] = sum(flatten(transpose(g[0], 0, 1), 1), 1, false, s.dtype(2));
     return grads;
   }
   static void samples(Samples& s) {
     s(s.rand({3, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), true, 0.1, 1e-5, true);
     s(s.rand({4, 2}), std::nullopt, s.rand({2}), std::nullopt, std::nullopt, true, 0.3, 0.1, false);
     s(s.rand({2, 3, 2, 1}), s.rand({3}), std::nullopt, std::nullopt, std::nullopt, true, 0.1, 1e-5, true);
-    s(s.rand({3, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), false, 0.1, 1e-5, true).smooth =
-        false;  // the running statistics have no gradient
+    s(s.rand({3, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), false, 0.1, 1e-5, true)
+        .smooth = false;  // the running statistics have no gradient
     s(s.rand({0, 2, 2}), s.rand({2}), s.rand({2}), s.rand({2}), s.rand({2}, 0.5, 2), true, 0.1, 1e-5, true);
   }
 };
@@ -215,13 +222,13 @@ HALFTONE_REGISTER_OPERATOR(BatchNorm)
 
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps, bool cudnn_enabled) {
-  return ops::dispatch<ops::BatchNorm>(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                                       cudnn_enabled)[0];
+  return ops::dispatch<ops::BatchNorm>(input, weight, bias, running_mean, running_var, training, momentum,
+                                       eps, cudnn_enabled)[0];
 }
 
-std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                                       const Tensor& mean, const Tensor& rstd, bool training,
-                                                       double eps) {
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       const Tensor& weight, const Tensor& mean,
+                                                       const Tensor& rstd, bool training, double eps) {
   const auto out = ops::dispatch<ops::BatchNormBackward>(grad, input, weight, mean, rstd, training, eps);
   return {out[0], out[1], out[2]};
 }

@@ -1,5 +1,5 @@
-// Convolutions over one or two dimensions. The gradients are convolutions too: each of the three operators is linear
-// in two tensors, and the rules of every one are the other two.
+// Convolutions over one or two dimensions. The gradients are convolutions too: each of the three operators is
+// linear in two tensors, and the rules of every one are the other two.
 
 #include "halftone/kernels/conv.h"
 
@@ -20,7 +20,8 @@ std::array<std::int64_t, 2> steps(const char* op, const char* name, IntArrayRef 
     fail(op, "expected ", name, " of ", spatial == 1 ? "one number" : "one or two numbers", ", got ", values);
   }
   for (const std::int64_t value : values) {
-    if (value < least || value > kLargestStep) fail(op, "expected ", name, " of ", least, " or more, got ", values);
+    if (value < least || value > kLargestStep)
+      fail(op, "expected ", name, " of ", least, " or more, got ", values);
   }
   if (spatial == 1) return {least, values[0]};
   return {values[0], values.back()};
@@ -35,7 +36,8 @@ ConvShape conv_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef
     fail(op, "expected an input (N, C, ", layout, ") or (C, ", layout, "), got ", input);
   }
   if (weight.size() != rank) {
-    fail(op, "expected a weight (out channels, C / groups, ", spatial == 1 ? "k" : "kh, kw", "), got ", weight);
+    fail(op, "expected a weight (out channels, C / groups, ", spatial == 1 ? "k" : "kh, kw", "), got ",
+         weight);
   }
   const auto strides = steps(op, "a stride", stride, spatial, 1);
   const auto paddings = steps(op, "a padding", padding, spatial, 0);
@@ -65,8 +67,8 @@ ConvShape conv_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef
     fail(op, "the kernel of the weight ", weight, " is empty or too large");
   }
   if (s.oh() < 1 || s.ow() < 1) {
-    fail(op, "the kernel of the weight ", weight, " with dilation ", dilation, " is larger than the input ", input,
-         " padded by ", padding);
+    fail(op, "the kernel of the weight ", weight, " with dilation ", dilation, " is larger than the input ",
+         input, " padded by ", padding);
   }
   return s;
 }
@@ -77,9 +79,11 @@ void check_same_dtype(const char* op, std::initializer_list<const Tensor*> tenso
     if (!t->defined()) continue;
     if (!t->is_floating_point()) fail(op, "expected floating tensors, got ", *t);
     if (t->scalar_type() != first.scalar_type()) {
-      fail(op, "expected one dtype, got ", first, " and ", *t, "; convert one of them, or use an autocast region");
+      fail(op, "expected one dtype, got ", first, " and ", *t,
+           "; convert one of them, or use an autocast region");
     }
-    if (t->device() != first.device()) fail(op, "expected one device, got ", first.device(), " and ", t->device());
+    if (t->device() != first.device())
+      fail(op, "expected one device, got ", first.device(), " and ", t->device());
   }
 }
 
@@ -114,8 +118,8 @@ Tensor conv2d_promoted(const Tensor& input, const Tensor& weight, IntArrayRef st
   return conv2d(to_dtype(input, dtype), to_dtype(weight, dtype), {}, stride, padding, dilation, groups);
 }
 
-Meta gradient_meta(const char* op, const ConvShape& s, const Tensor& grad, const Tensor& other, IntArrayRef sizes,
-                   ScalarType dtype) {
+Meta gradient_meta(const char* op, const ConvShape& s, const Tensor& grad, const Tensor& other,
+                   IntArrayRef sizes, ScalarType dtype) {
   if (!(grad.sizes() == IntArrayRef({s.n, s.oc, s.oh(), s.ow()}))) {
     fail(op, "expected a gradient (", s.n, ", ", s.oc, ", ", s.oh(), ", ", s.ow(), "), got ", grad);
   }
@@ -136,43 +140,48 @@ struct Conv2dBackwardInput : Operator {
       "conv2d_backward_input",
       {"grad", "weight", "input_size", "stride", "padding", "dilation", "groups", "dtype"},
       "gradient of conv2d with respect to its input (N, C, H, W), in dtype: the transposed convolution"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
-                                 std::int64_t, ScalarType) = &halftone::conv2d_backward_input;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
+                                 IntArrayRef, std::int64_t, ScalarType) = &halftone::conv2d_backward_input;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
 
-  static ConvShape shape(const Tensor& weight, IntArrayRef input_size, IntArrayRef stride, IntArrayRef padding,
-                         IntArrayRef dilation, std::int64_t groups) {
+  static ConvShape shape(const Tensor& weight, IntArrayRef input_size, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
     if (input_size.size() != 4) fail(schema.name, "expected an input_size (N, C, H, W), got ", input_size);
     return conv_shape(schema.name, 2, input_size, weight.sizes(), stride, padding, dilation, groups);
   }
   static Meta infer(const Tensor& grad, const Tensor& weight, IntArrayRef input_size, IntArrayRef stride,
                     IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype) {
-    return gradient_meta(schema.name, shape(weight, input_size, stride, padding, dilation, groups), grad, weight,
-                         input_size, dtype);
+    return gradient_meta(schema.name, shape(weight, input_size, stride, padding, dilation, groups), grad,
+                         weight, input_size, dtype);
   }
   static void run(const Tensor& out, const Tensor& grad, const Tensor& weight, IntArrayRef input_size,
-                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType) {
+                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, std::int64_t groups,
+                  ScalarType) {
     const NoGradGuard no_grad;
     kernels(out).grad_input(out, grad.contiguous(), weight.contiguous(),
                             shape(weight, input_size, stride, padding, dilation, groups));
   }
-  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef stride, IntArrayRef padding,
-                            IntArrayRef dilation, std::int64_t groups, ScalarType) {
+  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef stride,
+                            IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType) {
     Gradients grads(2, Tensor());
     if (s.needs(0)) grads[0] = conv2d_promoted(v, s.input(1), stride, padding, dilation, groups);
     if (s.needs(1)) {
-      grads[1] = conv2d_backward_weight(s.input(0), v, s.sizes(1), stride, padding, dilation, groups, s.dtype(1));
+      grads[1] =
+          conv2d_backward_weight(s.input(0), v, s.sizes(1), stride, padding, dilation, groups, s.dtype(1));
     }
     return grads;
   }
   static void samples(Samples& s) {
-    s(s.rand({2, 2, 2, 2}), s.rand({2, 1, 2, 2}), Sizes{2, 1, 3, 3}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kDouble);
-    s(s.rand({1, 2, 2, 3}), s.rand({2, 1, 2, 1}), Sizes{1, 2, 3, 3}, Sizes{2, 1}, Sizes{1, 0}, Sizes{2, 1}, 2, kDouble);
-    s(s.rand({0, 2, 2, 2}), s.rand({2, 1, 2, 2}), Sizes{0, 1, 3, 3}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kDouble);
-    s(s.rand({1, 1, 2, 2}), s.rand({1, 1, 1, 1}), Sizes{1, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kFloat).smooth =
-        false;  // rounds to float32
+    s(s.rand({2, 2, 2, 2}), s.rand({2, 1, 2, 2}), Sizes{2, 1, 3, 3}, Sizes{1}, Sizes{0}, Sizes{1}, 1,
+      kDouble);
+    s(s.rand({1, 2, 2, 3}), s.rand({2, 1, 2, 1}), Sizes{1, 2, 3, 3}, Sizes{2, 1}, Sizes{1, 0}, Sizes{2, 1}, 2,
+      kDouble);
+    s(s.rand({0, 2, 2, 2}), s.rand({2, 1, 2, 2}), Sizes{0, 1, 3, 3}, Sizes{1}, Sizes{0}, Sizes{1}, 1,
+      kDouble);
+    s(s.rand({1, 1, 2, 2}), s.rand({1, 1, 1, 1}), Sizes{1, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kFloat)
+        .smooth = false;  // rounds to float32
   }
 };
 HALFTONE_REGISTER_OPERATOR(Conv2dBackwardInput)
@@ -182,43 +191,48 @@ struct Conv2dBackwardWeight : Operator {
       "conv2d_backward_weight",
       {"grad", "input", "weight_size", "stride", "padding", "dilation", "groups", "dtype"},
       "gradient of conv2d with respect to its weight, in dtype"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
-                                 std::int64_t, ScalarType) = &halftone::conv2d_backward_weight;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
+                                 IntArrayRef, std::int64_t, ScalarType) = &halftone::conv2d_backward_weight;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
   static constexpr Keep saves = keep_input(0, {1}) | keep_input(1, {0});
 
-  static ConvShape shape(const Tensor& input, IntArrayRef weight_size, IntArrayRef stride, IntArrayRef padding,
-                         IntArrayRef dilation, std::int64_t groups) {
+  static ConvShape shape(const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
     if (input.dim() != 4) fail(schema.name, "expected an input (N, C, H, W), got ", input);
     return conv_shape(schema.name, 2, input.sizes(), weight_size, stride, padding, dilation, groups);
   }
   static Meta infer(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
                     IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype) {
-    return gradient_meta(schema.name, shape(input, weight_size, stride, padding, dilation, groups), grad, input,
-                         weight_size, dtype);
+    return gradient_meta(schema.name, shape(input, weight_size, stride, padding, dilation, groups), grad,
+                         input, weight_size, dtype);
   }
   static void run(const Tensor& out, const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
-                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType) {
+                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, std::int64_t groups,
+                  ScalarType) {
     const NoGradGuard no_grad;
     kernels(out).grad_weight(out, grad.contiguous(), input.contiguous(),
                              shape(input, weight_size, stride, padding, dilation, groups));
   }
-  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef stride, IntArrayRef padding,
-                            IntArrayRef dilation, std::int64_t groups, ScalarType) {
+  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef stride,
+                            IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType) {
     Gradients grads(2, Tensor());
     if (s.needs(0)) grads[0] = conv2d_promoted(s.input(1), v, stride, padding, dilation, groups);
     if (s.needs(1)) {
-      grads[1] = conv2d_backward_input(s.input(0), v, s.sizes(1), stride, padding, dilation, groups, s.dtype(1));
+      grads[1] =
+          conv2d_backward_input(s.input(0), v, s.sizes(1), stride, padding, dilation, groups, s.dtype(1));
     }
     return grads;
   }
   static void samples(Samples& s) {
-    s(s.rand({2, 2, 2, 2}), s.rand({2, 1, 3, 3}), Sizes{2, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kDouble);
-    s(s.rand({1, 2, 2, 3}), s.rand({1, 2, 3, 3}), Sizes{2, 1, 2, 1}, Sizes{2, 1}, Sizes{1, 0}, Sizes{2, 1}, 2, kDouble);
-    s(s.rand({0, 2, 2, 2}), s.rand({0, 1, 3, 3}), Sizes{2, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kDouble);
-    s(s.rand({1, 1, 2, 2}), s.rand({1, 1, 2, 2}), Sizes{1, 1, 1, 1}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kFloat).smooth =
-        false;  // rounds to float32
+    s(s.rand({2, 2, 2, 2}), s.rand({2, 1, 3, 3}), Sizes{2, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1,
+      kDouble);
+    s(s.rand({1, 2, 2, 3}), s.rand({1, 2, 3, 3}), Sizes{2, 1, 2, 1}, Sizes{2, 1}, Sizes{1, 0}, Sizes{2, 1}, 2,
+      kDouble);
+    s(s.rand({0, 2, 2, 2}), s.rand({0, 1, 3, 3}), Sizes{2, 1, 2, 2}, Sizes{1}, Sizes{0}, Sizes{1}, 1,
+      kDouble);
+    s(s.rand({1, 1, 2, 2}), s.rand({1, 1, 2, 2}), Sizes{1, 1, 1, 1}, Sizes{1}, Sizes{0}, Sizes{1}, 1, kFloat)
+        .smooth = false;  // rounds to float32
   }
 };
 HALFTONE_REGISTER_OPERATOR(Conv2dBackwardWeight)
@@ -234,7 +248,8 @@ struct Convolution : Operator {
   static Meta infer(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                     IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
     const char* const op = Op::schema.name;
-    if (!input.defined() || !weight.defined()) fail(op, "expected an input and a weight, got an undefined tensor");
+    if (!input.defined() || !weight.defined())
+      fail(op, "expected an input and a weight, got an undefined tensor");
     const ConvShape s =
         conv_shape(op, kSpatial, input.sizes(), weight.sizes(), stride, padding, dilation, groups);
     check_same_dtype(op, {&input, &weight, &bias});
@@ -246,9 +261,10 @@ struct Convolution : Operator {
   static void run(const Tensor& out, const Tensor& input, const Tensor& weight, const Tensor& bias,
                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
     const NoGradGuard no_grad;
-    kernels(out).forward(
-        out, input.contiguous(), weight.contiguous(), bias.defined() ? bias.contiguous() : bias,
-        conv_shape(Op::schema.name, kSpatial, input.sizes(), weight.sizes(), stride, padding, dilation, groups));
+    kernels(out).forward(out, input.contiguous(), weight.contiguous(),
+                         bias.defined() ? bias.contiguous() : bias,
+                         conv_shape(Op::schema.name, kSpatial, input.sizes(), weight.sizes(), stride, padding,
+                                    dilation, groups));
   }
   static Gradients backward(const Saved& s, const Tensor& g, IntArrayRef stride, IntArrayRef padding,
                             IntArrayRef dilation, std::int64_t groups) {
@@ -263,13 +279,13 @@ struct Convolution : Operator {
     if (s.needs(0)) {
       Dims sizes = planar(s.sizes(0), s.sizes(0).size() - 1);
       if (sizes.size() == 3) sizes.insert(0, 1);
-      grads[0] = view(conv2d_backward_input(images, as_filters(s.input(1), kSpatial), sizes, strides, paddings,
-                                            dilations, groups, s.dtype(0)),
+      grads[0] = view(conv2d_backward_input(images, as_filters(s.input(1), kSpatial), sizes, strides,
+                                            paddings, dilations, groups, s.dtype(0)),
                       s.sizes(0));
     }
     if (s.needs(1)) {
-      grads[1] = view(conv2d_backward_weight(images, as_images(s.input(0), kSpatial), planar(s.sizes(1), 2), strides,
-                                             paddings, dilations, groups, s.dtype(1)),
+      grads[1] = view(conv2d_backward_weight(images, as_images(s.input(0), kSpatial), planar(s.sizes(1), 2),
+                                             strides, paddings, dilations, groups, s.dtype(1)),
                       s.sizes(1));
     }
     if (s.needs(2)) grads[2] = sum(images, {0, 2, 3}, false, s.dtype(2));
@@ -283,8 +299,8 @@ struct Conv1d : Convolution<Conv1d, 1> {
   static constexpr Schema schema{"conv1d",
                                  {"input", "weight", "bias", "stride", "padding", "dilation", "groups"},
                                  "cross-correlation of (N, C, L) with (O, C / groups, k), plus bias (O)"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
-                                 std::int64_t) = &halftone::conv1d;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef,
+                                 IntArrayRef, std::int64_t) = &halftone::conv1d;
 
   static void samples(Samples& s) {
     s(s.rand({2, 2, 5}), s.rand({3, 2, 3}), s.rand({3}), Sizes{1}, Sizes{0}, Sizes{1}, 1);
@@ -295,11 +311,12 @@ struct Conv1d : Convolution<Conv1d, 1> {
 HALFTONE_REGISTER_OPERATOR(Conv1d)
 
 struct Conv2d : Convolution<Conv2d, 2> {
-  static constexpr Schema schema{"conv2d",
-                                 {"input", "weight", "bias", "stride", "padding", "dilation", "groups"},
-                                 "cross-correlation of (N, C, H, W) with (O, C / groups, kh, kw), plus bias (O)"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
-                                 std::int64_t) = &halftone::conv2d;
+  static constexpr Schema schema{
+      "conv2d",
+      {"input", "weight", "bias", "stride", "padding", "dilation", "groups"},
+      "cross-correlation of (N, C, H, W) with (O, C / groups, kh, kw), plus bias (O)"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef,
+                                 IntArrayRef, std::int64_t) = &halftone::conv2d;
 
   static void samples(Samples& s) {
     s(s.rand({2, 1, 4, 3}), s.rand({2, 1, 2, 2}), s.rand({2}), Sizes{1}, Sizes{0}, Sizes{1}, 1);
@@ -312,24 +329,28 @@ HALFTONE_REGISTER_OPERATOR(Conv2d)
 
 }  // namespace ops
 
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
-              IntArrayRef dilation, std::int64_t groups) {
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
   return ops::dispatch<ops::Conv1d>(input, weight, bias, stride, padding, dilation, groups);
 }
 
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
-              IntArrayRef dilation, std::int64_t groups) {
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups) {
   return ops::dispatch<ops::Conv2d>(input, weight, bias, stride, padding, dilation, groups);
 }
 
-Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayRef input_size, IntArrayRef stride,
-                             IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype) {
-  return ops::dispatch<ops::Conv2dBackwardInput>(grad, weight, input_size, stride, padding, dilation, groups, dtype);
+Tensor conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntArrayRef input_size,
+                             IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                             std::int64_t groups, ScalarType dtype) {
+  return ops::dispatch<ops::Conv2dBackwardInput>(grad, weight, input_size, stride, padding, dilation, groups,
+                                                 dtype);
 }
 
-Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size, IntArrayRef stride,
-                              IntArrayRef padding, IntArrayRef dilation, std::int64_t groups, ScalarType dtype) {
-  return ops::dispatch<ops::Conv2dBackwardWeight>(grad, input, weight_size, stride, padding, dilation, groups, dtype);
+Tensor conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntArrayRef weight_size,
+                              IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                              std::int64_t groups, ScalarType dtype) {
+  return ops::dispatch<ops::Conv2dBackwardWeight>(grad, input, weight_size, stride, padding, dilation, groups,
+                                                  dtype);
 }
 
 }  // namespace halftone

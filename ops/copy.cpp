@@ -9,7 +9,9 @@ namespace halftone {
 namespace ops {
 namespace {
 
-void copy_into(const Tensor& out, const Tensor& src) { kernels_for<CopyKernels>(out.device()).copy(out, src); }
+void copy_into(const Tensor& out, const Tensor& src) {
+  kernels_for<CopyKernels>(out.device()).copy(out, src);
+}
 
 }  // namespace
 
@@ -58,7 +60,8 @@ struct Clone : Operator {
 HALFTONE_REGISTER_OPERATOR(Clone)
 
 struct Copy : Operator {
-  static constexpr Schema schema{"copy", {"self", "src"}, "src broadcast to self's shape and converted to its dtype"};
+  static constexpr Schema schema{
+      "copy", {"self", "src"}, "src broadcast to self's shape and converted to its dtype"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::copy;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
@@ -144,7 +147,8 @@ Tensor Tensor::to(Device device, ScalarType dtype, bool non_blocking, bool copy)
 }
 
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
-  return to(options.device_opt().value_or(device()), options.dtype_opt().value_or(scalar_type()), non_blocking, copy);
+  return to(options.device_opt().value_or(device()), options.dtype_opt().value_or(scalar_type()),
+            non_blocking, copy);
 }
 
 }  // namespace halftone

@@ -12,13 +12,16 @@ void check_group_operands(const char* op, const Tensor& input, std::int64_t num_
                           const Tensor& bias, double eps) {
   if (input.dim() < 2) fail(op, "expected an input (N, C, ...), got ", input);
   if (num_groups < 1 || input.size(1) % num_groups != 0) {
-    fail(op, "num_groups must divide the ", input.size(1), " channels of the input ", input, ", got ", num_groups);
+    fail(op, "num_groups must divide the ", input.size(1), " channels of the input ", input, ", got ",
+         num_groups);
   }
   check_norm_operands(op, input, weight, bias, {input.size(1)});
   check_norm_eps(op, eps);
 }
 
-std::int64_t plane_size(IntArrayRef input) { return count_elements(IntArrayRef(input.data() + 2, input.size() - 2)); }
+std::int64_t plane_size(IntArrayRef input) {
+  return count_elements(IntArrayRef(input.data() + 2, input.size() - 2));
+}
 
 NormShape group_shape(const Tensor& input, std::int64_t num_groups, double eps) {
   NormShape s;
@@ -38,8 +41,8 @@ struct GroupNormBackward : Operator {
   static constexpr Schema schema{"group_norm_backward",
                                  {"grad", "input", "num_groups", "weight", "mean", "rstd", "eps"},
                                  "gradients of group_norm with respect to input, weight and bias"};
-  static constexpr std::tuple<Tensor, Tensor, Tensor> (*api)(const Tensor&, const Tensor&, std::int64_t, const Tensor&,
-                                                             const Tensor&, const Tensor&,
+  static constexpr std::tuple<Tensor, Tensor, Tensor> (*api)(const Tensor&, const Tensor&, std::int64_t,
+                                                             const Tensor&, const Tensor&, const Tensor&,
                                                              double) = &halftone::group_norm_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
@@ -49,16 +52,19 @@ struct GroupNormBackward : Operator {
                                    const Tensor& weight, const Tensor& mean, const Tensor& rstd, double eps) {
     check_group_operands(schema.name, input, num_groups, weight, {}, eps);
     const std::int64_t rows = input.size(0) * num_groups;
-    if (mean.defined() != rstd.defined() || (mean.defined() && (mean.numel() != rows || rstd.numel() != rows))) {
+    if (mean.defined() != rstd.defined() ||
+        (mean.defined() && (mean.numel() != rows || rstd.numel() != rows))) {
       fail(schema.name, "expected mean and rstd of ", rows, " groups each, or neither");
     }
     return norm_gradient_metas(schema.name, grad, input, weight);
   }
-  static void run(const std::array<Tensor, 3>& out, const Tensor& grad, const Tensor& input, std::int64_t num_groups,
-                  const Tensor& weight, const Tensor& mean, const Tensor& rstd, double eps) {
+  static void run(const std::array<Tensor, 3>& out, const Tensor& grad, const Tensor& input,
+                  std::int64_t num_groups, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                  double eps) {
     const NoGradGuard no_grad;
     kernels(input).backward(out[0], wanted_gradient(out[1], weight), wanted_gradient(out[2], weight),
-                            grad.contiguous(), input.contiguous(), weight, mean.defined() ? mean.contiguous() : mean,
+                            grad.contiguous(), input.contiguous(), weight,
+                            mean.defined() ? mean.contiguous() : mean,
                             rstd.defined() ? rstd.contiguous() : rstd, group_shape(input, num_groups, eps));
   }
   static Gradients backward(const Saved& s, const Gradients& g, std::int64_t num_groups, double eps) {
@@ -72,8 +78,8 @@ struct GroupNormBackward : Operator {
     };
     const bool affine = s.input(2).defined();
     const NormDerivative d = differentiate_norm_backward(
-        {rows(s.input(0)), rows(s.input(1)), factors(s.input(2)), rows(g[0]), factors(affine ? g[1] : Tensor()),
-         factors(affine ? g[2] : Tensor()), Dims{2, 3}},
+        {rows(s.input(0)), rows(s.input(1)), factors(s.input(2)), rows(g[0]),
+         factors(affine ? g[1] : Tensor()), factors(affine ? g[2] : Tensor()), Dims{2, 3}},
         eps, true);
     Gradients grads(5, Tensor());
     if (d.g.defined()) grads[0] = reshape(d.g, sizes);
@@ -84,17 +90,18 @@ struct GroupNormBackward : Operator {
   static void samples(Samples& s) {
     s(s.rand({2, 4, 2}), s.rand({2, 4, 2}), 2, s.rand({4}), std::nullopt, std::nullopt, 1e-5);
     s(s.rand({2, 3, 2, 2}), s.rand({2, 3, 2, 2}), 1, std::nullopt, std::nullopt, std::nullopt, 0.1);
-    s(s.rand({2, 4, 2}), s.rand({2, 4, 2}), 2, s.rand({4}), s.rand({2, 2}), s.rand({2, 2}, 0.5, 2), 0.1).smooth =
-        false;  // statistics that are not the input's
+    s(s.rand({2, 4, 2}), s.rand({2, 4, 2}), 2, s.rand({4}), s.rand({2, 2}), s.rand({2, 2}, 0.5, 2), 0.1)
+        .smooth = false;  // statistics that are not the input's
     s(s.rand({0, 4, 2}), s.rand({0, 4, 2}), 2, s.rand({4}), std::nullopt, std::nullopt, 1e-5);
   }
 };
 HALFTONE_REGISTER_OPERATOR(GroupNormBackward)
 
 struct GroupNorm : Operator {
-  static constexpr Schema schema{"group_norm",
-                                 {"input", "num_groups", "weight", "bias", "eps", "cudnn_enabled"},
-                                 "(x - mean) / sqrt(var + eps) * weight + bias per sample and group of channels"};
+  static constexpr Schema schema{
+      "group_norm",
+      {"input", "num_groups", "weight", "bias", "eps", "cudnn_enabled"},
+      "(x - mean) / sqrt(var + eps) * weight + bias per sample and group of channels"};
   static constexpr Tensor (*api)(const Tensor&, std::int64_t, const Tensor&, const Tensor&, double,
                                  bool) = &halftone::group_norm;
   static constexpr auto precision = amp::Precision::kFp32;
@@ -107,8 +114,8 @@ struct GroupNorm : Operator {
     const Meta statistic = norm_statistic(input, {input.size(0), num_groups});
     return {like(input), statistic, statistic};
   }
-  static void run(const std::array<Tensor, 3>& out, const Tensor& input, std::int64_t num_groups, const Tensor& weight,
-                  const Tensor& bias, double eps, bool) {
+  static void run(const std::array<Tensor, 3>& out, const Tensor& input, std::int64_t num_groups,
+                  const Tensor& weight, const Tensor& bias, double eps, bool) {
     const NoGradGuard no_grad;
     kernels(input).forward(out[0], out[1], out[2], {}, input.contiguous(), weight, bias,
                            group_shape(input, num_groups, eps));
@@ -117,15 +124,16 @@ struct GroupNorm : Operator {
     Gradients grads(3, Tensor());
     const Tensor weight = s.input(1);
     if (s.needs(0) || s.needs(1) || weight.defined()) {
-      const auto [gx, gw, gb] = group_norm_backward(g[0], s.input(0), num_groups, weight, s.result(1).detach(),
-                                                    s.result(2).detach(), eps);
+      const auto [gx, gw, gb] = group_norm_backward(g[0], s.input(0), num_groups, weight,
+                                                    s.result(1).detach(), s.result(2).detach(), eps);
       grads[0] = gx;
       if (weight.defined()) {
         grads[1] = gw;
         grads[2] = gb;
       }
     }
-    if (s.needs(2) && !weight.defined()) grads[2] = sum(flatten(transpose(g[0], 0, 1), 1), 1, false, s.dtype(2));
+    if (s.needs(2) && !weight.defined())
+      grads[2] = sum(flatten(transpose(g[0], 0, 1), 1), 1, false, s.dtype(2));
     return grads;
   }
   static void samples(Samples& s) {
@@ -139,8 +147,8 @@ HALFTONE_REGISTER_OPERATOR(GroupNorm)
 
 }  // namespace ops
 
-Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps,
-                  bool cudnn_enabled) {
+Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight, const Tensor& bias,
+                  double eps, bool cudnn_enabled) {
   return ops::dispatch<ops::GroupNorm>(input, num_groups, weight, bias, eps, cudnn_enabled)[0];
 }
 

@@ -1,5 +1,5 @@
-// Normalisation over the last dimensions: layer_norm and rms_norm. Rows are read in their own dtype; what is kept for
-// backward is the input itself and one or two numbers per row.
+// Normalisation over the last dimensions: layer_norm and rms_norm. Rows are read in their own dtype; what is
+// kept for backward is the input itself and one or two numbers per row.
 
 #include "halftone/ops/norm_rule.h"
 
@@ -13,7 +13,8 @@ using Sizes = std::vector<std::int64_t>;
 
 void check_normalized_shape(const char* op, const Tensor& input, IntArrayRef normalized_shape) {
   const std::size_t rank = input.sizes().size(), n = normalized_shape.size();
-  const bool fits = n > 0 && n <= rank && IntArrayRef(input.sizes().data() + (rank - n), n) == normalized_shape;
+  const bool fits =
+      n > 0 && n <= rank && IntArrayRef(input.sizes().data() + (rank - n), n) == normalized_shape;
   if (!fits) fail(op, "expected an input (..., *", normalized_shape, "), got ", input);
 }
 
@@ -42,10 +43,14 @@ Dims last_dims(std::size_t rank, std::size_t count) {
 }
 
 /// Gradients of a backward operator's grad, input and weight.
-NormDerivative second_order(const Saved& s, const Tensor& v, const Tensor& p, const Tensor& q, std::size_t dims,
-                            double eps, bool centered) {
-  const NormOperands operands{wide(s.input(0)), wide(s.input(1)), wide(s.input(2)),
-                              wide(v),          wide(p),          wide(q),
+NormDerivative second_order(const Saved& s, const Tensor& v, const Tensor& p, const Tensor& q,
+                            std::size_t dims, double eps, bool centered) {
+  const NormOperands operands{wide(s.input(0)),
+                              wide(s.input(1)),
+                              wide(s.input(2)),
+                              wide(v),
+                              wide(p),
+                              wide(q),
                               last_dims(s.sizes(1).size(), dims)};
   return differentiate_norm_backward(operands, eps, centered);
 }
@@ -60,8 +65,8 @@ struct LayerNormBackward : Operator {
   static constexpr Schema schema{"layer_norm_backward",
                                  {"grad", "input", "normalized_shape", "weight", "mean", "rstd", "eps"},
                                  "gradients of layer_norm with respect to input, weight and bias"};
-  static constexpr std::tuple<Tensor, Tensor, Tensor> (*api)(const Tensor&, const Tensor&, IntArrayRef, const Tensor&,
-                                                             const Tensor&, const Tensor&,
+  static constexpr std::tuple<Tensor, Tensor, Tensor> (*api)(const Tensor&, const Tensor&, IntArrayRef,
+                                                             const Tensor&, const Tensor&, const Tensor&,
                                                              double) = &halftone::layer_norm_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr bool mixed_inputs = true;
@@ -73,7 +78,8 @@ struct LayerNormBackward : Operator {
     check_norm_operands(schema.name, input, weight, {}, normalized_shape);
     check_norm_eps(schema.name, eps);
     const std::int64_t rows = row_shape(input, normalized_shape, eps, true).rows;
-    if (mean.defined() != rstd.defined() || (mean.defined() && (mean.numel() != rows || rstd.numel() != rows))) {
+    if (mean.defined() != rstd.defined() ||
+        (mean.defined() && (mean.numel() != rows || rstd.numel() != rows))) {
       fail(schema.name, "expected mean and rstd of ", rows, " rows each, or neither");
     }
     return norm_gradient_metas(schema.name, grad, input, weight);
@@ -82,9 +88,10 @@ struct LayerNormBackward : Operator {
                   IntArrayRef normalized_shape, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
                   double eps) {
     const NoGradGuard no_grad;
-    kernels(input).backward(out[0], wanted_gradient(out[1], weight), wanted_gradient(out[2], weight),
-                            grad.contiguous(), input.contiguous(), weight, mean.defined() ? mean.contiguous() : mean,
-                            rstd.defined() ? rstd.contiguous() : rstd, row_shape(input, normalized_shape, eps, true));
+    kernels(input).backward(
+        out[0], wanted_gradient(out[1], weight), wanted_gradient(out[2], weight), grad.contiguous(),
+        input.contiguous(), weight, mean.defined() ? mean.contiguous() : mean,
+        rstd.defined() ? rstd.contiguous() : rstd, row_shape(input, normalized_shape, eps, true));
   }
   static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef normalized_shape, double eps) {
     const bool affine = s.input(2).defined();
@@ -95,8 +102,8 @@ struct LayerNormBackward : Operator {
   static void samples(Samples& s) {
     s(s.rand({3, 4}), s.rand({3, 4}), Sizes{4}, s.rand({4}), std::nullopt, std::nullopt, 1e-5);
     s(s.rand({2, 2, 3}), s.rand({2, 2, 3}), Sizes{2, 3}, std::nullopt, std::nullopt, std::nullopt, 0.1);
-    s(s.rand({3, 4}), s.rand({3, 4}), Sizes{4}, s.rand({4}), s.rand({3, 1}), s.rand({3, 1}, 0.5, 2), 0.1).smooth =
-        false;  // statistics that are not the input's
+    s(s.rand({3, 4}), s.rand({3, 4}), Sizes{4}, s.rand({4}), s.rand({3, 1}), s.rand({3, 1}, 0.5, 2), 0.1)
+        .smooth = false;  // statistics that are not the input's
     s(s.rand({0, 4}), s.rand({0, 4}), Sizes{4}, s.rand({4}), std::nullopt, std::nullopt, 1e-5);
   }
 };
@@ -110,7 +117,8 @@ struct LayerNorm : Operator {
                                  bool) = &halftone::layer_norm;
   static constexpr auto precision = amp::Precision::kFp32;
   static constexpr bool mixed_inputs = true;
-  static constexpr Keep saves = keep_input(0, {0, 1}) | keep_input(1, {0, 1}) | keep_result(1) | keep_result(2);
+  static constexpr Keep saves =
+      keep_input(0, {0, 1}) | keep_input(1, {0, 1}) | keep_result(1) | keep_result(2);
 
   static std::array<Meta, 3> infer(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                                    const Tensor& bias, double eps, bool) {
@@ -126,12 +134,13 @@ struct LayerNorm : Operator {
     kernels(input).forward(out[0], out[1], out[2], {}, input.contiguous(), weight, bias,
                            row_shape(input, normalized_shape, eps, true));
   }
-  static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef normalized_shape, double eps, bool) {
+  static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef normalized_shape, double eps,
+                            bool) {
     Gradients grads{Tensor(), Tensor(), g[0]};  // the engine sums the bias's over the rows, in fp32
     if (!s.needs(0) && !s.needs(1)) return grads;
     const Tensor weight = s.input(1);
-    const auto [gx, gw, gb] = layer_norm_backward(g[0], s.input(0), normalized_shape, weight, s.result(1).detach(),
-                                                  s.result(2).detach(), eps);
+    const auto [gx, gw, gb] = layer_norm_backward(g[0], s.input(0), normalized_shape, weight,
+                                                  s.result(1).detach(), s.result(2).detach(), eps);
     grads[0] = gx;
     if (weight.defined()) {
       grads[1] = gw;
@@ -165,15 +174,16 @@ struct RmsNormBackward : Operator {
     check_norm_operands(schema.name, input, weight, {}, normalized_shape);
     check_norm_eps(schema.name, eps);
     const std::int64_t rows = row_shape(input, normalized_shape, eps, false).rows;
-    if (rstd.defined() && rstd.numel() != rows) fail(schema.name, "expected rstd of ", rows, " rows, got ", rstd);
+    if (rstd.defined() && rstd.numel() != rows)
+      fail(schema.name, "expected rstd of ", rows, " rows, got ", rstd);
     const auto metas = norm_gradient_metas(schema.name, grad, input, weight);
     return {metas[0], metas[1]};
   }
   static void run(const std::array<Tensor, 2>& out, const Tensor& grad, const Tensor& input,
                   IntArrayRef normalized_shape, const Tensor& weight, const Tensor& rstd, double eps) {
     const NoGradGuard no_grad;
-    kernels(input).backward(out[0], wanted_gradient(out[1], weight), {}, grad.contiguous(), input.contiguous(), weight,
-                            {}, rstd.defined() ? rstd.contiguous() : rstd,
+    kernels(input).backward(out[0], wanted_gradient(out[1], weight), {}, grad.contiguous(),
+                            input.contiguous(), weight, {}, rstd.defined() ? rstd.contiguous() : rstd,
                             row_shape(input, normalized_shape, eps, false));
   }
   static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef normalized_shape, double eps) {
@@ -217,8 +227,8 @@ struct RmsNorm : Operator {
   static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef normalized_shape,
                             std::optional<double> eps) {
     const Tensor input = s.input(0), weight = s.input(1);
-    const auto [gx, gw] = rms_norm_backward(g[0], input, normalized_shape, weight, s.result(1).detach(),
-                                            rms_eps(input, eps));
+    const auto [gx, gw] =
+        rms_norm_backward(g[0], input, normalized_shape, weight, s.result(1).detach(), rms_eps(input, eps));
     return {gx, weight.defined() ? gw : Tensor()};
   }
   static void samples(Samples& s) {
@@ -244,16 +254,19 @@ Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape) {
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input,
                                                        IntArrayRef normalized_shape, const Tensor& weight,
                                                        const Tensor& mean, const Tensor& rstd, double eps) {
-  const auto out = ops::dispatch<ops::LayerNormBackward>(grad, input, normalized_shape, weight, mean, rstd, eps);
+  const auto out =
+      ops::dispatch<ops::LayerNormBackward>(grad, input, normalized_shape, weight, mean, rstd, eps);
   return {out[0], out[1], out[2]};
 }
 
-Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight, std::optional<double> eps) {
+Tensor rms_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
   return ops::dispatch<ops::RmsNorm>(input, normalized_shape, weight, eps)[0];
 }
 
-std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef normalized_shape,
-                                             const Tensor& weight, const Tensor& rstd, double eps) {
+std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
+                                             IntArrayRef normalized_shape, const Tensor& weight,
+                                             const Tensor& rstd, double eps) {
   const auto out = ops::dispatch<ops::RmsNormBackward>(grad, input, normalized_shape, weight, rstd, eps);
   return {out[0], out[1]};
 }

@@ -17,24 +17,28 @@ struct MaxPool2dBackward : Operator {
       "max_pool2d_backward",
       {"grad", "indices", "input_size", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "dtype"},
       "gradient of max_pool2d, in dtype: every grad added where indices say the maximum stood"};
-  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
-                                 IntArrayRef, bool, ScalarType) = &halftone::max_pool2d_backward;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
+                                 IntArrayRef, IntArrayRef, bool, ScalarType) = &halftone::max_pool2d_backward;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(1);
 
-  static Meta infer(const Tensor& grad, const Tensor& indices, IntArrayRef input_size, IntArrayRef kernel_size,
-                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, ScalarType dtype) {
-    const PoolShape s = pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
+  static Meta infer(const Tensor& grad, const Tensor& indices, IntArrayRef input_size,
+                    IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                    bool ceil_mode, ScalarType dtype) {
+    const PoolShape s =
+        pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
     if (indices.scalar_type() != kLong || !(indices.sizes() == grad.sizes())) {
       fail(schema.name, "expected int64 indices shaped like the gradient ", grad, ", got ", indices);
     }
-    return pool_gradient_meta(schema.name, grad, pooled_sizes(input_size, 2, s.oh(), s.ow()), input_size, dtype);
+    return pool_gradient_meta(schema.name, grad, pooled_sizes(input_size, 2, s.oh(), s.ow()), input_size,
+                              dtype);
   }
   static void run(const Tensor& out, const Tensor& grad, const Tensor& indices, IntArrayRef input_size,
                   IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                   bool ceil_mode, ScalarType) {
     const NoGradGuard no_grad;
-    const PoolShape s = pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
+    const PoolShape s =
+        pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
     const Tensor places = indices.contiguous();
     const std::int64_t* place = places.data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < places.numel(); ++i) {
@@ -44,8 +48,8 @@ struct MaxPool2dBackward : Operator {
     }
     kernels(out).max_backward(out, grad.contiguous(), places, s);
   }
-  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
-                            IntArrayRef, bool, ScalarType) {
+  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef, IntArrayRef,
+                            IntArrayRef, IntArrayRef, bool, ScalarType) {
     Gradients grads(2, Tensor());
     if (!s.needs(0)) return grads;
     const Tensor places = flatten(s.input(1), -2);
@@ -54,13 +58,14 @@ struct MaxPool2dBackward : Operator {
     return grads;
   }
   static void samples(Samples& s) {
-    s(s.rand({2, 1, 2, 2}), s.randint({2, 1, 2, 2}, 0, 16), Sizes{2, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1},
-      false, kDouble);
+    s(s.rand({2, 1, 2, 2}), s.randint({2, 1, 2, 2}, 0, 16), Sizes{2, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},
+      Sizes{1}, false, kDouble);
     s(s.rand({2, 3, 2}), s.randint({2, 3, 2}, -1, 20), Sizes{2, 5, 4}, Sizes{3, 2}, Sizes{2, 3}, Sizes{1, 0},
       Sizes{1, 2}, true, kDouble);
-    s(s.rand({0, 1, 2, 2}), s.randint({0, 1, 2, 2}, 0, 16), Sizes{0, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1},
-      false, kDouble);
-    s(s.rand({1, 1, 1}), s.randint({1, 1, 1}, 0, 4), Sizes{1, 2, 2}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1}, false,
+    s(s.rand({0, 1, 2, 2}), s.randint({0, 1, 2, 2}, 0, 16), Sizes{0, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},
+      Sizes{1}, false, kDouble);
+    s(s.rand({1, 1, 1}), s.randint({1, 1, 1}, 0, 4), Sizes{1, 2, 2}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1},
+      false,
       kFloat)
         .smooth = false;  // rounds to float32
   }
@@ -75,16 +80,17 @@ struct MaxPool : Operator {
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_result(1);
 
-  static std::array<Meta, 2> infer(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
-                                   IntArrayRef dilation, bool ceil_mode) {
+  static std::array<Meta, 2> infer(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride,
+                                   IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
     const char* const op = Op::schema.name;
-    const PoolShape s = pool_shape(op, kSpatial, x.sizes(), kernel_size, stride, padding, dilation, ceil_mode);
+    const PoolShape s =
+        pool_shape(op, kSpatial, x.sizes(), kernel_size, stride, padding, dilation, ceil_mode);
     check_pool_input(op, x);
     const Dims sizes = pooled_sizes(x.sizes(), kSpatial, s.oh(), s.ow());
     return {like(x, sizes), like(x, sizes, kLong)};
   }
-  static void run(const std::array<Tensor, 2>& out, const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride,
-                  IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  static void run(const std::array<Tensor, 2>& out, const Tensor& x, IntArrayRef kernel_size,
+                  IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
     const NoGradGuard no_grad;
     kernels(x).max_forward(
         out[0], out[1], x.contiguous(),
@@ -93,9 +99,10 @@ struct MaxPool : Operator {
   static Gradients backward(const Saved& s, const Gradients& g, IntArrayRef kernel_size, IntArrayRef stride,
                             IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
     const Tensor grad = max_pool2d_backward(
-        with_height(g[0], kSpatial), with_height(s.result(1), kSpatial), sizes_with_height(s.sizes(0), kSpatial),
-        window_with_height(kernel_size, kSpatial, 1), window_with_height(stride, kSpatial, 1),
-        window_with_height(padding, kSpatial, 0), window_with_height(dilation, kSpatial, 1), ceil_mode, s.dtype(0));
+        with_height(g[0], kSpatial), with_height(s.result(1), kSpatial),
+        sizes_with_height(s.sizes(0), kSpatial), window_with_height(kernel_size, kSpatial, 1),
+        window_with_height(stride, kSpatial, 1), window_with_height(padding, kSpatial, 0),
+        window_with_height(dilation, kSpatial, 1), ceil_mode, s.dtype(0));
     return {kSpatial == 1 ? squeeze(grad, -2) : grad};
   }
 };
@@ -143,11 +150,11 @@ Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef strid
   return ops::dispatch<ops::MaxPool2d>(self, kernel_size, stride, padding, dilation, ceil_mode)[0];
 }
 
-Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size, IntArrayRef kernel_size,
-                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
-                           ScalarType dtype) {
-  return ops::dispatch<ops::MaxPool2dBackward>(grad, indices, input_size, kernel_size, stride, padding, dilation,
-                                               ceil_mode, dtype);
+Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size,
+                           IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                           IntArrayRef dilation, bool ceil_mode, ScalarType dtype) {
+  return ops::dispatch<ops::MaxPool2dBackward>(grad, indices, input_size, kernel_size, stride, padding,
+                                               dilation, ceil_mode, dtype);
 }
 
 }  // namespace halftone

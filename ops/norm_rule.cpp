@@ -12,9 +12,11 @@ void check_norm_operands(const char* op, const Tensor& input, const Tensor& weig
   if (!input.is_floating_point()) fail(op, "expected a floating input, got ", input);
   const auto check = [&](const char* name, const Tensor& t) {
     if (!t.defined()) return;
-    if (!(t.sizes() == affine)) fail(op, "expected a ", name, " ", affine, " for the input ", input, ", got ", t);
+    if (!(t.sizes() == affine))
+      fail(op, "expected a ", name, " ", affine, " for the input ", input, ", got ", t);
     if (!t.is_floating_point()) fail(op, "expected a floating ", name, ", got ", t);
-    if (t.device() != input.device()) fail(op, "the input is on ", input.device(), ", the ", name, " on ", t.device());
+    if (t.device() != input.device())
+      fail(op, "the input is on ", input.device(), ", the ", name, " on ", t.device());
   };
   check("weight", weight);
   check("bias", bias);
@@ -30,7 +32,8 @@ Meta norm_statistic(const Tensor& input, IntArrayRef sizes) {
   return meta;
 }
 
-std::array<Meta, 3> norm_gradient_metas(const char* op, const Tensor& grad, const Tensor& input, const Tensor& weight) {
+std::array<Meta, 3> norm_gradient_metas(const char* op, const Tensor& grad, const Tensor& input,
+                                        const Tensor& weight) {
   if (!(grad.sizes() == input.sizes())) {
     fail(op, "the gradient ", grad, " and the input ", input, " differ in shape");
   }
@@ -39,7 +42,9 @@ std::array<Meta, 3> norm_gradient_metas(const char* op, const Tensor& grad, cons
   return {like(input), factor, factor};
 }
 
-Tensor wanted_gradient(const Tensor& result, const Tensor& weight) { return weight.defined() ? result : Tensor(); }
+Tensor wanted_gradient(const Tensor& result, const Tensor& weight) {
+  return weight.defined() ? result : Tensor();
+}
 
 NormDerivative differentiate_norm_backward(const NormOperands& o, double eps, bool centered) {
   const auto row_mean = [&](const Tensor& t) { return mean(t, o.dims, true); };
@@ -56,7 +61,9 @@ NormDerivative differentiate_norm_backward(const NormOperands& o, double eps, bo
     const Tensor from_v = project(o.v), from_h = project(h), grad_h = r * from_v;
     out.g = o.w.defined() ? grad_h * o.w : grad_h;
     if (o.w.defined()) out.w = grad_h * o.g;
-    out.x = neg(r * r * (xhat * row_mean(o.v * from_h) + row_mean(o.v * xhat) * from_h + row_mean(h * xhat) * from_v));
+    out.x =
+        neg(r * r *
+            (xhat * row_mean(o.v * from_h) + row_mean(o.v * xhat) * from_h + row_mean(h * xhat) * from_v));
   }
   if (o.p.defined()) {
     add_to(out.g, o.p * xhat);

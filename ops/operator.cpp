@@ -10,21 +10,24 @@ Meta like(const Tensor& x, IntArrayRef sizes, OptionalDtype dtype) {
 
 Tensor allocate(const Meta& meta) {
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(count_elements(meta.sizes), static_cast<std::int64_t>(element_size(meta.dtype)), &bytes)) {
+  if (__builtin_mul_overflow(count_elements(meta.sizes), static_cast<std::int64_t>(element_size(meta.dtype)),
+                             &bytes)) {
     fail("allocate", "the size in bytes of ", meta.dtype, meta.sizes, " does not fit into 64 bits");
   }
   auto storage = make_intrusive<Storage>(static_cast<std::size_t>(bytes), meta.device);
-  return Tensor(
-      make_intrusive<TensorImpl>(std::move(storage), meta.dtype, meta.sizes, contiguous_strides(meta.sizes), 0));
+  return Tensor(make_intrusive<TensorImpl>(std::move(storage), meta.dtype, meta.sizes,
+                                           contiguous_strides(meta.sizes), 0));
 }
 
 Tensor Saved::input(int i) const {
-  if (keep_.inputs[i] == 0) fail(node_.name(), "gradient rule reads input ", i, ", which the operator does not keep");
+  if (keep_.inputs[i] == 0)
+    fail(node_.name(), "gradient rule reads input ", i, ", which the operator does not keep");
   return inputs_[i].unpack(node_, "input", i);
 }
 
 Tensor Saved::result(int i) const {
-  if (keep_.results[i] == 0) fail(node_.name(), "gradient rule reads result ", i, ", which the operator does not keep");
+  if (keep_.results[i] == 0)
+    fail(node_.name(), "gradient rule reads result ", i, ", which the operator does not keep");
   return results_[i].unpack(node_, "result", i);
 }
 
@@ -38,7 +41,8 @@ std::uint32_t RecordedNode::wanted_mask() const {
 void RecordedNode::save_inputs(const Keep& keep, const TensorRefs& inputs) {
   const std::uint32_t wanted = wanted_mask();
   for (std::size_t i = 0; i < inputs.size() && i < keep.inputs.size(); ++i) {
-    if ((keep.inputs[i] & wanted) && inputs[i]->defined()) inputs_[i] = autograd::SavedTensor(*inputs[i], false);
+    if ((keep.inputs[i] & wanted) && inputs[i]->defined())
+      inputs_[i] = autograd::SavedTensor(*inputs[i], false);
   }
 }
 
@@ -65,8 +69,9 @@ void RecordedNode::visit_saved(const std::function<void(const Tensor&)>& visit) 
 
 void RecordedNode::check_not_released() const {
   if (released_) {
-    fail(name(), "backward ran through this graph a second time, after what it kept was freed; "
-                 "call backward with retain_graph = true the first time");
+    fail(name(),
+         "backward ran through this graph a second time, after what it kept was freed; "
+         "call backward with retain_graph = true the first time");
   }
 }
 
@@ -74,9 +79,7 @@ void check_inplace_result(const char* op, const Tensor& self, const Meta& meta) 
   if (!(meta.sizes == self.sizes().dims())) {
     fail(op, "in place: the result has shape ", meta.sizes, " but is to be written into ", self);
   }
-  const auto kind = [](ScalarType dtype) {
-    return dtype == kBool ? 0 : is_floating_point(dtype) ? 2 : 1;
-  };
+  const auto kind = [](ScalarType dtype) { return dtype == kBool ? 0 : is_floating_point(dtype) ? 2 : 1; };
   if (kind(meta.dtype) > kind(self.scalar_type())) {
     fail(op, "in place: a ", meta.dtype, " result cannot be written into ", self);
   }

@@ -7,15 +7,17 @@
 //     static constexpr Tensor (*api)(const Tensor&, int64_t, OptionalDtype) = &halftone::softmax;
 //     static constexpr auto precision = amp::Precision::kFp32;
 //     static constexpr Keep saves = keep_result();
-//     static Meta infer(const Tensor& x, int64_t dim, OptionalDtype dtype);            // shape and dtype only
-//     static void run(const Tensor& out, const Tensor& x, int64_t dim, OptionalDtype);  // writes out
+//     static Meta infer(const Tensor& x, int64_t dim, OptionalDtype dtype);            // shape and dtype
+//     only static void run(const Tensor& out, const Tensor& x, int64_t dim, OptionalDtype);  // writes out
 //     static Tensor backward(const Saved& s, const Tensor& g, int64_t dim, OptionalDtype);
-//     static void samples(Samples& s);                                                 // inputs the tests use
+//     static void samples(Samples& s);                                                 // inputs the tests
+//     use
 //   };
-//   Tensor softmax(const Tensor& self, int64_t dim, OptionalDtype dtype) { return dispatch<Softmax>(self, dim, dtype); }
-//   HALFTONE_REGISTER_OPERATOR(Softmax);
+//   Tensor softmax(const Tensor& self, int64_t dim, OptionalDtype dtype) { return dispatch<Softmax>(self,
+//   dim, dtype); } HALFTONE_REGISTER_OPERATOR(Softmax);
 //
-// From it come dispatch, the autocast decision, tape recording, the registry row, and every registry-driven test.
+// From it come dispatch, the autocast decision, tape recording, the registry row, and every registry-driven
+// test.
 
 #include <array>
 #include <tuple>
@@ -38,15 +40,17 @@ struct Meta {
 
 inline Meta like(const Tensor& x) { return {x.sizes().dims(), x.scalar_type(), x.device()}; }
 inline Meta like(const Tensor& x, IntArrayRef sizes) { return {sizes.dims(), x.scalar_type(), x.device()}; }
-inline Meta like(const Tensor& x, IntArrayRef sizes, ScalarType dtype) { return {sizes.dims(), dtype, x.device()}; }
+inline Meta like(const Tensor& x, IntArrayRef sizes, ScalarType dtype) {
+  return {sizes.dims(), dtype, x.device()};
+}
 /// With an explicit dtype if the caller gave one.
 Meta like(const Tensor& x, IntArrayRef sizes, OptionalDtype dtype);
 
 /// Uninitialised memory for a result.
 Tensor allocate(const Meta& meta);
 
-/// What an operator keeps for backward. Each entry says which inputs' gradients read it (a bit mask; 0: not kept):
-/// when none of those is wanted, it is not kept.
+/// What an operator keeps for backward. Each entry says which inputs' gradients read it (a bit mask; 0: not
+/// kept): when none of those is wanted, it is not kept.
 struct Keep {
   static constexpr std::uint32_t kAlways = ~0u;
   std::array<std::uint32_t, 6> inputs{};
@@ -71,7 +75,8 @@ constexpr Keep keep_input(int i) {
   keep.inputs[i] = Keep::kAlways;
   return keep;
 }
-/// Keeps tensor input `i` only when a gradient for one of `for_inputs` is wanted: mul keeps b for a and a for b.
+/// Keeps tensor input `i` only when a gradient for one of `for_inputs` is wanted: mul keeps b for a and a for
+/// b.
 constexpr Keep keep_input(int i, std::initializer_list<int> for_inputs) {
   Keep keep;
   keep.inputs[i] = input_mask(for_inputs);
@@ -119,27 +124,42 @@ struct Operator {
   static constexpr bool mixed_inputs = false;
   /// What to use instead of a banned operator.
   static constexpr const char* instead = "";
-  /// Largest error against fp64 on the rounded inputs, in units of the result's last place plus the bound of its
-  /// reduction; see tests/support/tolerance.h.
+  /// Largest error against fp64 on the rounded inputs, in units of the result's last place plus the bound of
+  /// its reduction; see tests/support/tolerance.h.
   static constexpr Ulp ulp{};
 };
 
-// --- Arguments: tensors, lists of tensors, and everything else (attributes) -------------------------------------
-template <class T> inline constexpr bool is_tensor_arg = std::is_same_v<T, Tensor>;
-template <class T> inline constexpr bool is_list_arg = std::is_same_v<T, TensorList>;
-template <class T> inline constexpr bool is_attribute = !is_tensor_arg<T> && !is_list_arg<T>;
+// --- Arguments: tensors, lists of tensors, and everything else (attributes)
+// -------------------------------------
+template <class T>
+inline constexpr bool is_tensor_arg = std::is_same_v<T, Tensor>;
+template <class T>
+inline constexpr bool is_list_arg = std::is_same_v<T, TensorList>;
+template <class T>
+inline constexpr bool is_attribute = !is_tensor_arg<T> && !is_list_arg<T>;
 
 /// How an attribute is kept in a node: by value, owning what views refer to.
-template <class T> struct StoredAttribute { using type = T; };
-template <> struct StoredAttribute<IntArrayRef> { using type = Dims; };
-template <> struct StoredAttribute<std::string_view> { using type = std::string; };
+template <class T>
+struct StoredAttribute {
+  using type = T;
+};
+template <>
+struct StoredAttribute<IntArrayRef> {
+  using type = Dims;
+};
+template <>
+struct StoredAttribute<std::string_view> {
+  using type = std::string;
+};
 
 template <class T>
 auto attribute_tuple(const T& arg) {
   if constexpr (is_attribute<T>) {
     return std::tuple<typename StoredAttribute<T>::type>(typename StoredAttribute<T>::type([&] {
-      if constexpr (std::is_same_v<T, IntArrayRef>) return arg.dims();
-      else return typename StoredAttribute<T>::type(arg);
+      if constexpr (std::is_same_v<T, IntArrayRef>)
+        return arg.dims();
+      else
+        return typename StoredAttribute<T>::type(arg);
     }()));
   } else {
     return std::tuple<>();
@@ -167,7 +187,8 @@ bool any_wants_grad(const Args&... args) {
   return any;
 }
 
-// --- Recording -------------------------------------------------------------------------------------------------
+// --- Recording
+// -------------------------------------------------------------------------------------------------
 template <class T>
 Gradients as_gradients(T&& result) {
   if constexpr (std::is_same_v<std::remove_cvref_t<T>, Tensor>) {
@@ -198,7 +219,9 @@ class RecordedNode : public autograd::Node {
 };
 
 template <class Op>
-concept HasBackward = requires { &Op::backward; };
+concept HasBackward = requires {
+  &Op::backward;
+};
 
 template <class Op, class Attributes>
 class OperatorNode final : public RecordedNode {
@@ -246,7 +269,8 @@ void attach(const T& result, const IntrusivePtr<RecordedNode>& node, const Keep&
 
 template <class Op, class... Args>
 IntrusivePtr<RecordedNode> make_node(const Args&... args) {
-  auto node = make_intrusive<OperatorNode<Op, AttributeTuple<Args...>>>(std::tuple_cat(attribute_tuple(args)...));
+  auto node =
+      make_intrusive<OperatorNode<Op, AttributeTuple<Args...>>>(std::tuple_cat(attribute_tuple(args)...));
   TensorRefs inputs;
   auto add = [&](const Tensor& tensor) {
     node->add_input(tensor);
@@ -257,9 +281,12 @@ IntrusivePtr<RecordedNode> make_node(const Args&... args) {
   return IntrusivePtr<RecordedNode>(node);
 }
 
-// --- Calling ---------------------------------------------------------------------------------------------------
+// --- Calling
+// ---------------------------------------------------------------------------------------------------
 template <class Op, class... Args>
-concept IsView = requires(const Args&... args) { Op::view(args...); };
+concept IsView = requires(const Args&... args) {
+  Op::view(args...);
+};
 
 inline void apply_output_dtype(Meta& meta, std::optional<ScalarType> dtype) {
   if (dtype && !meta.explicit_dtype && is_low_precision(meta.dtype)) meta.dtype = *dtype;
@@ -336,8 +363,9 @@ auto dispatch(const Args&... args) {
     (visit_tensors(add, args), ...);
     const CastPlan plan = plan_casts(Op::schema.name, Op::precision, Op::mixed_inputs, Op::instead, inputs);
     if (plan.cast_to) {
-      return [&](const auto&... cast) { return record<Op>(plan.output, as_argument(cast)...); }(
-          autocast_argument(args, *plan.cast_to)...);
+      return [&](const auto&... cast) {
+        return record<Op>(plan.output, as_argument(cast)...);
+      }(autocast_argument(args, *plan.cast_to)...);
     }
     return record<Op>(plan.output, args...);
   }
@@ -358,8 +386,8 @@ decltype(auto) without_overlap_arg(const Tensor& self, const T& arg) {
   }
 }
 
-/// The in-place form: the operator's result is written into `self`. Never cast by autocast. Recorded also through
-/// views: the base's history is rebased onto the write.
+/// The in-place form: the operator's result is written into `self`. Never cast by autocast. Recorded also
+/// through views: the base's history is rebased onto the write.
 template <class Op, class... Args>
 Tensor& dispatch_inplace(Tensor& self, const Args&... args) {
   const bool recording = Op::differentiable && GradMode::is_enabled() && any_wants_grad(self, args...);
@@ -388,9 +416,9 @@ Tensor& dispatch_inplace(Tensor& self, const Args&... args) {
 }  // namespace halftone::ops
 
 /// Enters a declaration into the registry; its name must also stand in ops/all_ops.h.
-#define HALFTONE_REGISTER_OPERATOR(Op) \
-  template <>                          \
-  const OpInfo& operator_info<Op>() {  \
+#define HALFTONE_REGISTER_OPERATOR(Op)          \
+  template <>                                   \
+  const OpInfo& operator_info<Op>() {           \
     static const OpInfo info = make_info<Op>(); \
-    return info;                       \
+    return info;                                \
   }

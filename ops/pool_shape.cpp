@@ -11,12 +11,14 @@ struct Pair {
 };
 
 /// One number for all dimensions, or one each; `flat` stands for the missing height.
-Pair pair(const char* op, const char* name, IntArrayRef values, int spatial, std::int64_t least, std::int64_t flat) {
+Pair pair(const char* op, const char* name, IntArrayRef values, int spatial, std::int64_t least,
+          std::int64_t flat) {
   if (values.size() != 1 && values.size() != static_cast<std::size_t>(spatial)) {
     fail(op, "expected ", name, " of ", spatial == 1 ? "one number" : "one or two numbers", ", got ", values);
   }
   for (const std::int64_t value : values) {
-    if (value < least || value > kLargestStep) fail(op, "expected ", name, " of ", least, " or more, got ", values);
+    if (value < least || value > kLargestStep)
+      fail(op, "expected ", name, " of ", least, " or more, got ", values);
   }
   return {spatial == 1 ? flat : values[0], values.back()};
 }
@@ -39,8 +41,8 @@ Planes planes_of(const char* op, int spatial, IntArrayRef input) {
 
 }  // namespace
 
-PoolShape pool_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef kernel_size, IntArrayRef stride,
-                     IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+PoolShape pool_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef kernel_size,
+                     IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   const Planes planes = planes_of(op, spatial, input);
   const Pair kernel = pair(op, "a kernel_size", kernel_size, spatial, 1, 1);
   const Pair step = stride.empty() ? kernel : pair(op, "a stride", stride, spatial, 1, 1);
@@ -67,7 +69,8 @@ PoolShape pool_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef
   return s;
 }
 
-AdaptivePoolShape adaptive_pool_shape(const char* op, int spatial, IntArrayRef input, IntArrayRef output_size) {
+AdaptivePoolShape adaptive_pool_shape(const char* op, int spatial, IntArrayRef input,
+                                      IntArrayRef output_size) {
   const Planes planes = planes_of(op, spatial, input);
   const Pair out = pair(op, "an output_size", output_size, spatial, 0, 1);
   return {planes.count, planes.h, planes.w, out.h, out.w};

@@ -12,9 +12,9 @@ struct Rows {
   std::vector<const OpInfo*> rows;
 };
 
-#define HALFTONE_DECLARE_INFO(Op) \
-  }                               \
-  template <>                     \
+#define HALFTONE_DECLARE_INFO(Op)    \
+  }                                  \
+  template <>                        \
   const OpInfo& operator_info<Op>(); \
   namespace {
 HALFTONE_OPERATORS(HALFTONE_DECLARE_INFO)
@@ -32,8 +32,8 @@ Rows& rows() {
 }
 
 const char* kind_of(const Value& value) {
-  constexpr const char* kinds[] = {"nothing", "a tensor",           "a list of tensors", "a number", "an integer",
-                                   "a number", "a bool", "a list of integers", "a dtype",  "a text"};
+  constexpr const char* kinds[] = {"nothing",  "a tensor", "a list of tensors",  "a number", "an integer",
+                                   "a number", "a bool",   "a list of integers", "a dtype",  "a text"};
   return kinds[value.index()];
 }
 
@@ -60,7 +60,8 @@ const OpInfo* find_operator(std::string_view name) {
 }
 
 void add_operator(const OpInfo& info) {
-  if (find_operator(info.name)) fail("register_operator", "an operator named \"", info.name, "\" exists already");
+  if (find_operator(info.name))
+    fail("register_operator", "an operator named \"", info.name, "\" exists already");
   std::lock_guard lock(rows().mutex);
   rows().rows.push_back(new OpInfo(info));
 }

@@ -65,9 +65,9 @@ class Samples {
       return std::monostate{};
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       return std::string(value);
-    } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, ScalarType> || std::is_same_v<T, double> ||
-                         std::is_same_v<T, Tensor> || std::is_same_v<T, Scalar> ||
-                         std::is_same_v<T, std::vector<Tensor>>) {
+    } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, ScalarType> ||
+                         std::is_same_v<T, double> || std::is_same_v<T, Tensor> ||
+                         std::is_same_v<T, Scalar> || std::is_same_v<T, std::vector<Tensor>>) {
       return value;
     } else if constexpr (std::is_same_v<T, Reduction::Reduction>) {
       return static_cast<std::int64_t>(value);
@@ -107,13 +107,21 @@ const OpInfo* find_operator(std::string_view name);
 /// Adds a row. Throws Error when the name is taken.
 void add_operator(const OpInfo& info);
 
-// --- Unboxing: Value -> parameter of the public function ---------------------------------------------------------
+// --- Unboxing: Value -> parameter of the public function
+// ---------------------------------------------------------
 namespace detail {
 
 [[noreturn]] void wrong_argument(const char* op, const char* arg, const char* expected, const Value& got);
 
-template <class T> struct OptionalTraits { static constexpr bool value = false; };
-template <class T> struct OptionalTraits<std::optional<T>> { static constexpr bool value = true; using type = T; };
+template <class T>
+struct OptionalTraits {
+  static constexpr bool value = false;
+};
+template <class T>
+struct OptionalTraits<std::optional<T>> {
+  static constexpr bool value = true;
+  using type = T;
+};
 
 /// Owns what a view parameter (IntArrayRef, TensorList, string_view) refers to during the call.
 template <class T>
@@ -198,7 +206,8 @@ template <class Op>
 OpInfo make_info() {
   constexpr auto api = Op::api;
   constexpr std::size_t count = detail::argument_count(Op::schema);
-  static_assert(count == detail::parameter_count(api), "the schema names every argument of the public function");
+  static_assert(count == detail::parameter_count(api),
+                "the schema names every argument of the public function");
   OpInfo info;
   info.name = Op::schema.name;
   info.doc = Op::schema.doc;
@@ -224,7 +233,8 @@ OpInfo make_info() {
 template <class Op>
 const OpInfo& operator_info();
 
-/// Registers an operator declared outside the library: it gets dispatch, autocast, recording and the tests too.
+/// Registers an operator declared outside the library: it gets dispatch, autocast, recording and the tests
+/// too.
 template <class Op>
 void register_operator() {
   add_operator(make_info<Op>());

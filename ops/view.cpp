@@ -337,7 +337,8 @@ namespace {
 Tensor& take_shape(const char* op, Tensor& self, const Tensor& view) {
   if (autograd::wants_grad(self)) {
     fail(op, self,
-         " has a gradient history, which an in-place change of shape would lose; assign the result of the form "
+         " has a gradient history, which an in-place change of shape would lose; assign the result of the "
+         "form "
          "without the underscore");
   }
   TensorImpl& impl = *self.unsafe_impl();

@@ -1,4 +1,5 @@
-// Attention against its definition in fp64: several blocks of rows, masks, broadcasting, dropout, half dtypes.
+// Attention against its definition in fp64: several blocks of rows, masks, broadcasting, dropout, half
+// dtypes.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -11,9 +12,9 @@
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
+using Catch::Matchers::Contains;
 using halftone::test::same_bits;
 using halftone::test::value_at;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -27,7 +28,8 @@ Tensor reference(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 double largest_difference(const Tensor& a, const Tensor& b) {
   REQUIRE(a.sizes() == b.sizes());
   double worst = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::abs(value_at(a, i) - value_at(b, i)));
+  for (std::int64_t i = 0; i < a.numel(); ++i)
+    worst = std::max(worst, std::abs(value_at(a, i) - value_at(b, i)));
   return worst;
 }
 
@@ -96,7 +98,8 @@ TEST_CASE("masks broadcast; additive and bool ones agree", "[attention]") {
   CHECK(y.sizes() == IntArrayRef({2, 3, 5, 6}));
   CHECK(same_bits(y, scaled_dot_product_attention(q, k, v, bias)));
   CHECK(same_bits(y, scaled_dot_product_attention(q, k, v, keep.expand({2, 3, 5, 7}).clone())));
-  CHECK(same_bits(y, scaled_dot_product_attention(q.transpose(-2, -1).clone().transpose(-2, -1), k, v, keep)));
+  CHECK(
+      same_bits(y, scaled_dot_product_attention(q.transpose(-2, -1).clone().transpose(-2, -1), k, v, keep)));
 }
 
 TEST_CASE("a row that sees nothing gives zeros and no gradient", "[attention]") {
@@ -149,7 +152,8 @@ TEST_CASE("attention is the same for any number of threads", "[attention]") {
 TEST_CASE("attention keeps its operands for backward, and nothing of the size of the scores", "[attention]") {
   const Tensor q = ones({1, 90, 4}).requires_grad_(), k = ones({1, 80, 4}), v = ones({1, 80, 4});
   const Tensor y = scaled_dot_product_attention(q, k, v, {});
-  for (const autograd::SavedInfo& saved : autograd::saved_tensors(y)) CHECK(count_elements(saved.sizes) <= 90 * 4);
+  for (const autograd::SavedInfo& saved : autograd::saved_tensors(y))
+    CHECK(count_elements(saved.sizes) <= 90 * 4);
 }
 
 TEST_CASE("attention without keys, queries or features", "[attention]") {
@@ -165,8 +169,10 @@ TEST_CASE("attention runs in the autocast dtype and refuses what does not fit", 
     CHECK(scaled_dot_product_attention(q, k, v, {}).scalar_type() == kBFloat16);
   }
   const std::string name = "scaled_dot_product_attention";
-  CHECK_THROWS_WITH(scaled_dot_product_attention(q, k.to(kHalf), v, {}), Contains(name) && Contains("float16"));
-  CHECK_THROWS_WITH(scaled_dot_product_attention(q, ones({4, 2}), v, {}), Contains(name) && Contains("[4, 2]"));
+  CHECK_THROWS_WITH(scaled_dot_product_attention(q, k.to(kHalf), v, {}),
+                    Contains(name) && Contains("float16"));
+  CHECK_THROWS_WITH(scaled_dot_product_attention(q, ones({4, 2}), v, {}),
+                    Contains(name) && Contains("[4, 2]"));
   CHECK_THROWS_WITH(scaled_dot_product_attention(q, k, ones({3, 5}), {}), Contains("number of keys"));
   CHECK_THROWS_WITH(scaled_dot_product_attention(q, k, v, ones({3, 4}, kBool)), Contains(name));
   CHECK_THROWS_WITH(scaled_dot_product_attention(q, k, v, ones({2, 4}, kLong)), Contains("attn_mask"));

@@ -161,7 +161,9 @@ struct TwoOutputs : autograd::Function<TwoOutputs> {
 
 struct WrongCount : autograd::Function<WrongCount> {
   static Tensor forward(autograd::AutogradContext*, Tensor x, Tensor y) { return x * y; }
-  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) { return {grads[0]}; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
+    return {grads[0]};
+  }
 };
 
 }  // namespace

@@ -246,7 +246,8 @@ TEST_CASE("convolutions do not depend on threads or on the rest of the batch") {
 
 TEST_CASE("empty convolutions") {
   const ConvShape s = shape(0, 3, 5, 5, 4, 3, 3);
-  const Tensor x = make({0, 3, 5, 5}, kFloat), w = filled({4, 3, 3, 3}, kFloat, 8), y = make({0, 4, 3, 3}, kFloat);
+  const Tensor x = make({0, 3, 5, 5}, kFloat), w = filled({4, 3, 3, 3}, kFloat, 8),
+               y = make({0, 4, 3, 3}, kFloat);
   conv().forward(y, x, w, Tensor(), s);
   conv().grad_input(x, y, w, s);
   const Tensor gw = filled({4, 3, 3, 3}, kFloat, 9);

@@ -1,5 +1,5 @@
-// The convolution operators over the kernels of test_conv.cpp: values by hand, one and two dimensions, batched or not,
-// gradients, autocast, refusals.
+// The convolution operators over the kernels of test_conv.cpp: values by hand, one and two dimensions,
+// batched or not, gradients, autocast, refusals.
 
 #include <catch2/catch.hpp>
 
@@ -8,9 +8,9 @@
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
+using Catch::Matchers::Contains;
 using halftone::test::same_bits;
 using halftone::test::value_at;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -41,7 +41,8 @@ TEST_CASE("convolutions by hand", "[conv]") {
   CHECK(sums.sizes() == IntArrayRef({1, 2, 2}));
   CHECK(values_of(sums) == V{12, 16, 24, 28});
   const Tensor twice = cat({image.unsqueeze(0), image.unsqueeze(0)}, 1);
-  CHECK(values_of(conv2d(twice, tensor({1, 2}, {2, 1, 1, 1}), {}, 2, 0, 1, 2)) == V{1, 3, 7, 9, 2, 6, 14, 18});
+  CHECK(values_of(conv2d(twice, tensor({1, 2}, {2, 1, 1, 1}), {}, 2, 0, 1, 2)) ==
+        V{1, 3, 7, 9, 2, 6, 14, 18});
 }
 
 TEST_CASE("conv1d is conv2d of height one", "[conv]") {

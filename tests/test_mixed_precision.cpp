@@ -1,5 +1,5 @@
-// What mixed precision is for, end to end on small models: memory halves, scaling saves gradients from fp16's floor,
-// accuracy stays, and nothing depends on the number of threads.
+// What mixed precision is for, end to end on small models: memory halves, scaling saves gradients from fp16's
+// floor, accuracy stays, and nothing depends on the number of threads.
 
 #include <cmath>
 
@@ -12,7 +12,8 @@ using namespace halftone;
 namespace {
 
 nn::Sequential mlp(std::int64_t width = 512) {
-  return nn::Sequential(nn::Linear(784, width), nn::ReLU(), nn::Linear(width, width), nn::ReLU(), nn::Linear(width, 10));
+  return nn::Sequential(nn::Linear(784, width), nn::ReLU(), nn::Linear(width, width), nn::ReLU(),
+                        nn::Linear(width, 10));
 }
 
 std::size_t saved_bytes_of_mlp(std::int64_t batch, Dtype dtype) {
@@ -23,9 +24,7 @@ std::size_t saved_bytes_of_mlp(std::int64_t batch, Dtype dtype) {
   return autograd::saved_bytes(nn::functional::cross_entropy(model->forward(x), y));
 }
 
-bool same(const Tensor& a, const Tensor& b) {
-  return equal(a.detach().to(kDouble), b.detach().to(kDouble));
-}
+bool same(const Tensor& a, const Tensor& b) { return equal(a.detach().to(kDouble), b.detach().to(kDouble)); }
 
 }  // namespace
 
@@ -42,22 +41,24 @@ TEST_CASE("autocast keeps at most 0.52 of the activation bytes of fp32") {
 
 TEST_CASE("a deep narrow MLP with a large batch halves too, and the report names what kept fp32") {
   manual_seed(2);
-  nn::Sequential model(nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 64), nn::ReLU(),
-                       nn::Linear(64, 10));
+  nn::Sequential model(nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 64), nn::ReLU(), nn::Linear(64, 64),
+                       nn::ReLU(), nn::Linear(64, 10));
   const Tensor x = randn({4096, 64}), y = randint(10, {4096});
   const auto loss = [&](Dtype dtype) {
     const amp::Autocast autocast(kCPU, dtype);
     return nn::functional::cross_entropy(model->forward(x), y);
   };
   const Tensor full = loss(kFloat), low = loss(kBFloat16);
-  CHECK(static_cast<double>(autograd::saved_bytes(low)) <= 0.52 * static_cast<double>(autograd::saved_bytes(full)));
+  CHECK(static_cast<double>(autograd::saved_bytes(low)) <=
+        0.52 * static_cast<double>(autograd::saved_bytes(full)));
   for (const autograd::SavedInfo& saved : autograd::saved_tensors(low)) {
     INFO(saved.op);
     CHECK((saved.dtype != kFloat || saved.bytes <= 4096 * 4));  // at most a number per row
   }
 }
 
-// Micikevicius et al., arXiv 1710.03740, section 3.2: gradients below 2^-24 are lost in fp16, and scaling moves them up.
+// Micikevicius et al., arXiv 1710.03740, section 3.2: gradients below 2^-24 are lost in fp16, and scaling
+// moves them up.
 TEST_CASE("the share of gradient values that fp16 flushes to zero falls as the scale grows") {
   manual_seed(3);
   const Tensor w = (randn({64, 64}) * 0.1).set_requires_grad(true);

@@ -1,5 +1,5 @@
-// Layer, RMS, group and batch norm: values by hand, an fp64 reference, rows far from zero or the range's ends, half
-// inputs without copies, running statistics, threads and instruction sets.
+// Layer, RMS, group and batch norm: values by hand, an fp64 reference, rows far from zero or the range's
+// ends, half inputs without copies, running statistics, threads and instruction sets.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -12,8 +12,8 @@
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
-using halftone::test::value_at;
 using Catch::Matchers::Contains;
+using halftone::test::value_at;
 
 namespace {
 
@@ -34,7 +34,8 @@ std::vector<double> reference(const Tensor& x, const Tensor& weight, const Tenso
       var += (value_at(x, r * n + i) - mean) * (value_at(x, r * n + i) - mean) / static_cast<double>(n);
     }
     for (std::int64_t i = 0; i < n; ++i) {
-      y.push_back((value_at(x, r * n + i) - mean) / std::sqrt(var + eps) * value_at(weight, i) + value_at(bias, i));
+      y.push_back((value_at(x, r * n + i) - mean) / std::sqrt(var + eps) * value_at(weight, i) +
+                  value_at(bias, i));
     }
   }
   return y;
@@ -42,7 +43,8 @@ std::vector<double> reference(const Tensor& x, const Tensor& weight, const Tenso
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   double worst = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::abs(value_at(a, i) - value_at(b, i)));
+  for (std::int64_t i = 0; i < a.numel(); ++i)
+    worst = std::max(worst, std::abs(value_at(a, i) - value_at(b, i)));
   return worst;
 }
 
@@ -54,7 +56,8 @@ TEST_CASE("layer norm by hand", "[norm]") {
   for (ScalarType dtype : {kFloat, kDouble}) {
     const Tensor y = layer_norm(tensor({1999, 2000, 2001, 2002}, dtype), {4});
     const std::vector<double> expected = {-1.341635, -0.447212, 0.447212, 1.341635};
-    for (std::int64_t i = 0; i < 4; ++i) CHECK(value_at(y, i) == Approx(expected[static_cast<std::size_t>(i)]).epsilon(1e-6));
+    for (std::int64_t i = 0; i < 4; ++i)
+      CHECK(value_at(y, i) == Approx(expected[static_cast<std::size_t>(i)]).epsilon(1e-6));
   }
   const Tensor y = layer_norm(tensor({1, 3}), {2}, tensor({2, 10}), tensor({5, 7}), 0);
   CHECK(value_at(y, 0) == 3);
@@ -161,8 +164,8 @@ TEST_CASE("batch norm's gradients in evaluation, to second order", "[norm]") {
   const TensorOptions wide(kDouble);
   manual_seed(6);
   const Tensor mean = randn({2}, wide), var = rand({2}, wide) + 0.5;
-  const std::vector<Tensor> inputs = {randn({3, 2, 2}, wide).requires_grad_(), randn({2}, wide).requires_grad_(),
-                                      randn({2}, wide).requires_grad_()};
+  const std::vector<Tensor> inputs = {randn({3, 2, 2}, wide).requires_grad_(),
+                                      randn({2}, wide).requires_grad_(), randn({2}, wide).requires_grad_()};
   const auto function = [&](const std::vector<Tensor>& in) {
     return std::vector<Tensor>{batch_norm(in[0], in[1], in[2], mean, var, false, 0.1, 1e-3)};
   };
@@ -199,7 +202,8 @@ TEST_CASE("norms and their gradients are the same for any number of threads", "[
 TEST_CASE("weight gradients of many rows stay accurate", "[norm]") {
   manual_seed(8);
   const Tensor x = randn({5000, 3}), weight = ones({3}).requires_grad_(), bias = zeros({3}).requires_grad_();
-  const Tensor exact_weight = ones({3}, kDouble).requires_grad_(), exact_bias = zeros({3}, kDouble).requires_grad_();
+  const Tensor exact_weight = ones({3}, kDouble).requires_grad_(),
+               exact_bias = zeros({3}, kDouble).requires_grad_();
   layer_norm(x, {3}, weight, bias).sum().backward();
   layer_norm(x.to(kDouble), {3}, exact_weight, exact_bias).sum().backward();
   CHECK(value_at(bias.grad(), 0) == 5000);
@@ -214,6 +218,7 @@ TEST_CASE("norms refuse what does not fit, by name", "[norm]") {
   CHECK_THROWS_WITH(layer_norm(x, {3}, {}, {}, -1), Contains("eps"));
   CHECK_THROWS_WITH(layer_norm(ones({2, 3}, kLong), {3}), Contains("floating"));
   CHECK_THROWS_WITH(batch_norm(x, {}, {}, {}, {}, false, 0.1, 1e-5), Contains("running_mean"));
-  CHECK_THROWS_WITH(batch_norm(ones({1, 3}), {}, {}, {}, {}, true, 0.1, 1e-5), Contains("more than one value"));
+  CHECK_THROWS_WITH(batch_norm(ones({1, 3}), {}, {}, {}, {}, true, 0.1, 1e-5),
+                    Contains("more than one value"));
   CHECK_THROWS_WITH(batch_norm(ones({3}), {}, {}, {}, {}, true, 0.1, 1e-5), Contains("(N, C, ...)"));
 }

@@ -1,4 +1,5 @@
-// The pooling operators over the kernels of test_pool.cpp: values by hand, one dimension, gradients, refusals.
+// The pooling operators over the kernels of test_pool.cpp: values by hand, one dimension, gradients,
+// refusals.
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -7,9 +8,9 @@
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
+using Catch::Matchers::Contains;
 using halftone::test::same_bits;
 using halftone::test::value_at;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -37,7 +38,8 @@ TEST_CASE("maxima of windows and where their gradients go", "[pool]") {
   CHECK(values_of(x.grad()) == V{0, 2, 0, 0, 0, 0, 1, 0, 1});
   CHECK(values_of(max_pool1d(tensor({1, 3, 2, 8, 5}, {1, 5}), 2)) == V{3, 8});
   CHECK(values_of(max_pool1d(tensor({1, 3, 2, 8, 5}, {1, 5}), 2, 2, 0, 1, true)) == V{3, 8, 5});
-  CHECK(values_of(max_pool1d(tensor({-1, -3}, {1, 2}), 2, 2, 1)) == V{-1, -3});  // padding is never the maximum
+  CHECK(values_of(max_pool1d(tensor({-1, -3}, {1, 2}), 2, 2, 1)) ==
+        V{-1, -3});  // padding is never the maximum
 }
 
 TEST_CASE("of equal maxima the first takes the gradient", "[pool]") {
@@ -55,7 +57,8 @@ TEST_CASE("means of windows", "[pool]") {
   CHECK(values_of(avg_pool1d(tensor({1, 2, 3, 4, 6}, {1, 5}), 2, 2, 0, true)) == V{1.5, 3.5, 6});
   CHECK(values_of(adaptive_avg_pool2d(x, {1, 2})) == V{4.5, 5.5});
   CHECK(values_of(adaptive_avg_pool1d(tensor({1, 2, 3}, {1, 3}), 1)) == V{2});
-  CHECK(values_of(avg_pool2d(full({1, 2, 2}, 60000, kHalf), 2)) == V{60000});  // the sum does not fit, the mean does
+  CHECK(values_of(avg_pool2d(full({1, 2, 2}, 60000, kHalf), 2)) ==
+        V{60000});  // the sum does not fit, the mean does
 }
 
 TEST_CASE("gradients of means", "[pool]") {
@@ -93,6 +96,7 @@ TEST_CASE("pooling refuses what does not fit, by name", "[pool]") {
   CHECK_THROWS_WITH(avg_pool2d(x, 2, 1, 0, false, true, 0), Contains("divisor_override"));
   CHECK_THROWS_WITH(avg_pool2d(ones({1, 0, 4}), 2), Contains("empty"));
   CHECK_THROWS_WITH(adaptive_avg_pool2d(x, -1), Contains("output_size"));
-  CHECK_THROWS_WITH(max_pool2d_backward(ones({1, 1, 1}), full({1, 1, 1}, 9), {1, 2, 2}, 2, {}, 0, 1, false, kFloat),
-                    Contains("index 9"));
+  CHECK_THROWS_WITH(
+      max_pool2d_backward(ones({1, 1, 1}), full({1, 1, 1}, 9), {1, 2, 2}, 2, {}, 0, 1, false, kFloat),
+      Contains("index 9"));
 }

@@ -1,4 +1,5 @@
-// Inside an autocast region every operator follows the policy of its declaration, for every mix of input dtypes.
+// Inside an autocast region every operator follows the policy of its declaration, for every mix of input
+// dtypes.
 
 #include <catch2/catch.hpp>
 
@@ -14,7 +15,8 @@ namespace {
 using amp::Precision;
 
 // Floating tensors in `first`, `second`, `first`, ... in order.
-std::vector<Value> mixed_args(const std::vector<Value>& args, ScalarType first, ScalarType second, bool grad = false) {
+std::vector<Value> mixed_args(const std::vector<Value>& args, ScalarType first, ScalarType second,
+                              bool grad = false) {
   bool use_second = false;
   return map_tensors(args, [&](const Tensor& tensor) {
     if (!tensor.is_floating_point()) return tensor.clone();
@@ -25,8 +27,8 @@ std::vector<Value> mixed_args(const std::vector<Value>& args, ScalarType first, 
   });
 }
 
-// The widest input; for operators that promote in the kernel by PyTorch's rule, where a 0-d tensor does not widen tensors
-// with dimensions.
+// The widest input; for operators that promote in the kernel by PyTorch's rule, where a 0-d tensor does not
+// widen tensors with dimensions.
 ScalarType widest(const std::vector<Value>& args, bool zero_dim_counts) {
   std::optional<ScalarType> found;
   bool found_dims = false;
@@ -59,8 +61,8 @@ TEST_CASE("result dtypes follow the policy for every mix of inputs", "[registry]
           for (ScalarType b : {kFloat, kHalf, kBFloat16}) {
             const std::size_t floats = floating_tensors(samples[i].args).size();
             if (floats == 1 && a != b) continue;
-            INFO(label(*op, i) << " (" << amp::precision_name(op->precision) << ") on " << dtype_name(a) << ", "
-                               << dtype_name(b) << " in a " << dtype_name(low) << " region");
+            INFO(label(*op, i) << " (" << amp::precision_name(op->precision) << ") on " << dtype_name(a)
+                               << ", " << dtype_name(b) << " in a " << dtype_name(low) << " region");
             const auto args = mixed_args(samples[i].args, a, b);
             const bool any_half = is_low_precision(a) || (floats > 1 && is_low_precision(b));
             const amp::Autocast autocast(kCPU, low);
@@ -75,10 +77,17 @@ TEST_CASE("result dtypes follow the policy for every mix of inputs", "[registry]
             const Tensor& result = results[0];
             if (!result.is_floating_point()) continue;
             switch (op->precision) {
-              case Precision::kLow: CHECK(result.scalar_type() == low); break;
-              case Precision::kFp32: CHECK(result.scalar_type() == kFloat); break;
-              case Precision::kPromote: CHECK(result.scalar_type() == widest(args, !op->mixed_inputs)); break;
-              default: break;  // the first input's, or what the operator states; see the next test
+              case Precision::kLow:
+                CHECK(result.scalar_type() == low);
+                break;
+              case Precision::kFp32:
+                CHECK(result.scalar_type() == kFloat);
+                break;
+              case Precision::kPromote:
+                CHECK(result.scalar_type() == widest(args, !op->mixed_inputs));
+                break;
+              default:
+                break;  // the first input's, or what the operator states; see the next test
             }
           }
         }

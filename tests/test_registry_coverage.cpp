@@ -1,4 +1,5 @@
-// The samples themselves: an operator cannot be registered with samples that leave an argument or a shape untried.
+// The samples themselves: an operator cannot be registered with samples that leave an argument or a shape
+// untried.
 
 #include <algorithm>
 #include <set>
@@ -16,12 +17,18 @@ std::string text_of(const Value& value) {
   return std::visit(
       [](const auto& v) -> std::string {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return "none";
-        else if constexpr (std::is_same_v<T, Tensor>) return v.defined() ? "tensor" : "none";
-        else if constexpr (std::is_same_v<T, std::vector<Tensor>>) return "tensors";
-        else if constexpr (std::is_same_v<T, Scalar>) return concat(v.to_double());
-        else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return concat(IntArrayRef(v));
-        else return concat(v);
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "none";
+        else if constexpr (std::is_same_v<T, Tensor>)
+          return v.defined() ? "tensor" : "none";
+        else if constexpr (std::is_same_v<T, std::vector<Tensor>>)
+          return "tensors";
+        else if constexpr (std::is_same_v<T, Scalar>)
+          return concat(v.to_double());
+        else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+          return concat(IntArrayRef(v));
+        else
+          return concat(v);
       },
       value);
 }

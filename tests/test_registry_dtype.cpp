@@ -1,5 +1,5 @@
-// Every operator in fp32, fp16 and bf16 against itself in float64 on the same (rounded) inputs, and its gradients
-// likewise. The tolerances are derived, see support/tolerance.h.
+// Every operator in fp32, fp16 and bf16 against itself in float64 on the same (rounded) inputs, and its
+// gradients likewise. The tolerances are derived, see support/tolerance.h.
 
 #include <cmath>
 
@@ -16,7 +16,8 @@ namespace {
 bool is_close(double got, double expected, double bound, ScalarType dtype) {
   if (std::isnan(expected)) return std::isnan(got);
   // Above the type's range the right result is infinite; within half a step of it either is.
-  if (std::abs(expected) > max_value(dtype)) return std::isinf(got) || std::abs(got) >= 0.99 * max_value(dtype);
+  if (std::abs(expected) > max_value(dtype))
+    return std::isinf(got) || std::abs(got) >= 0.99 * max_value(dtype);
   if (std::isinf(expected)) return got == expected;
   return std::abs(got - expected) <= bound;
 }
@@ -77,8 +78,9 @@ void check_gradient(const OpInfo& op, std::size_t index, const Sample& sample, S
       const double g = std::abs(value_at(expected[k], i));
       if (std::isfinite(g)) largest = std::max(largest, g);
     }
-    // A gradient is rounded where forward kept a rounded result, where it enters the operator, and where it leaves;
-    // each rounding is relative to values no larger than the largest gradient times the operator's condition.
+    // A gradient is rounded where forward kept a rounded result, where it enters the operator, and where it
+    // leaves; each rounding is relative to values no larger than the largest gradient times the operator's
+    // condition.
     const double bound = 16 * unit_roundoff(dtype) * std::max(largest, 1.0);
     for (std::int64_t i = 0; i < got[k].numel(); ++i) {
       const double g = value_at(got[k], i), exact = value_at(expected[k], i);

@@ -1,4 +1,5 @@
-// Every operator's gradient against central differences in float64, to second order, because it is registered.
+// Every operator's gradient against central differences in float64, to second order, because it is
+// registered.
 
 #include <catch2/catch.hpp>
 

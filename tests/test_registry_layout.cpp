@@ -1,5 +1,5 @@
-// Strides do not matter: every operator gives the same bits on permuted, sliced, offset and expanded inputs as on
-// contiguous copies of them. What lies between the elements is NaN, so reading it would show.
+// Strides do not matter: every operator gives the same bits on permuted, sliced, offset and expanded inputs
+// as on contiguous copies of them. What lies between the elements is NaN, so reading it would show.
 
 #include <limits>
 
@@ -68,8 +68,8 @@ void check_layout(const OpInfo& op, std::size_t index, const Sample& sample, con
   try {
     got = op.call(strided);
   } catch (const Error& error) {
-    // A view that strides cannot express is refused by name (its copying sibling, reshape, is not), and so is writing
-    // to expanded memory: batch norm's running statistics.
+    // A view that strides cannot express is refused by name (its copying sibling, reshape, is not), and so is
+    // writing to expanded memory: batch norm's running statistics.
     CHECK((std::string(op.name) == "view" ||
            std::string(error.what()).find("its elements share memory") != std::string::npos));
     return;

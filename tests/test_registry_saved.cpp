@@ -1,5 +1,5 @@
-// What backward needs is protected: after an input was written in place, backward gives the right gradient still, or
-// says that it cannot.
+// What backward needs is protected: after an input was written in place, backward gives the right gradient
+// still, or says that it cannot.
 
 #include <catch2/catch.hpp>
 

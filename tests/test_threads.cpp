@@ -1,4 +1,5 @@
-// parallel_for: covers every index once, on any number of threads, also when called from several threads at once.
+// parallel_for: covers every index once, on any number of threads, also when called from several threads at
+// once.
 
 #include <atomic>
 #include <thread>
@@ -50,9 +51,11 @@ TEST_CASE("every index is visited once and pieces start at multiples of the grai
 TEST_CASE("an exception in a piece reaches the caller, and the pool goes on") {
   const ThreadCount count(4);
   for (int round = 0; round < 20; ++round) {
-    CHECK_THROWS_AS(parallel_for(100, 1, [](std::int64_t begin, std::int64_t) {
-      if (begin >= 50) fail("test", "piece ", begin);
-    }), Error);
+    CHECK_THROWS_AS(parallel_for(100, 1,
+                                 [](std::int64_t begin, std::int64_t) {
+                                   if (begin >= 50) fail("test", "piece ", begin);
+                                 }),
+                    Error);
   }
   std::atomic<std::int64_t> sum{0};
   parallel_for(100, 1, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });

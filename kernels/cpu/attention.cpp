@@ -32,7 +32,8 @@ const AttentionRows<T>& row_functions() {
   if constexpr (std::is_same_v<T, float>) {
     return *pick(&baseline::attention_rows_float, &avx2::attention_rows_float, &avx512::attention_rows_float);
   } else {
-    return *pick(&baseline::attention_rows_double, &avx2::attention_rows_double, &avx512::attention_rows_double);
+    return *pick(&baseline::attention_rows_double, &avx2::attention_rows_double,
+                 &avx512::attention_rows_double);
   }
 }
 
@@ -58,7 +59,9 @@ class Stack {
   }
   MatrixRef matrix(i64 b, i64 row = 0) const { return {at(b, row), dtype_, row_stride_, col_stride_, 0}; }
   MatrixRef transposed(i64 b, i64 row = 0) const { return {at(b, row), dtype_, col_stride_, row_stride_, 0}; }
-  MutableMatrixRef target(i64 b, i64 row = 0) const { return {at(b, row), dtype_, row_stride_, col_stride_, 0}; }
+  MutableMatrixRef target(i64 b, i64 row = 0) const {
+    return {at(b, row), dtype_, row_stride_, col_stride_, 0};
+  }
   i64 col_stride() const { return col_stride_; }
 
  private:
@@ -110,7 +113,9 @@ class Weights {
   i64 blocks() const { return (length_ + kBlock - 1) / kBlock; }
   i64 rows(i64 block) const { return std::min(kBlock, length_ - block * kBlock); }
   /// Keys that some row of the block may see; the others' weights are zero and not written.
-  i64 visible(i64 block) const { return options_.causal ? std::min(keys_, block * kBlock + rows(block)) : keys_; }
+  i64 visible(i64 block) const {
+    return options_.causal ? std::min(keys_, block * kBlock + rows(block)) : keys_;
+  }
 
   /// softmax(scale q k^T + mask). `mask_row` holds stride() elements.
   void compute(i64 b, i64 block, T* p, T* mask_row) const {
@@ -226,8 +231,10 @@ void backward_in(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Ten
           row_functions<T>().gradient(row, p.data() + r * weights.stride(), padded(n));
         }
         const T* scores = ds.data();
-        multiply(rows, e, n, weights.matrix(scores), weights.k().matrix(b), to_q.target(b, first), options.scale);
-        multiply(n, e, rows, weights.transposed(scores), weights.q().matrix(b, first), dk, options.scale, true);
+        multiply(rows, e, n, weights.matrix(scores), weights.k().matrix(b), to_q.target(b, first),
+                 options.scale);
+        multiply(n, e, rows, weights.transposed(scores), weights.q().matrix(b, first), dk, options.scale,
+                 true);
         if (gmask.defined()) {
           for (i64 r = 0; r < rows; ++r) std::fill_n(ds.data() + r * weights.stride() + n, s - n, T(0));
           store_rows(gmask, Stack(gmask), b, first, rows, s, scores, weights.stride());
@@ -240,7 +247,8 @@ void backward_in(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Ten
 }
 
 bool in_double(std::initializer_list<const Tensor*> tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor* t) { return t->scalar_type() == kDouble; });
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor* t) { return t->scalar_type() == kDouble; });
 }
 
 void forward(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
@@ -251,8 +259,8 @@ void forward(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& 
 void backward(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& gmask, const Tensor& g,
               const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
               const AttentionOptions& options) {
-  (in_double({&g, &q, &k, &v}) ? backward_in<double> : backward_in<float>)(gq, gk, gv, gmask, g, q, k, v, mask,
-                                                                          options);
+  (in_double({&g, &q, &k, &v}) ? backward_in<double> : backward_in<float>)(gq, gk, gv, gmask, g, q, k, v,
+                                                                           mask, options);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ class Backward {
            const Tensor& rstd, const NormShape& s)
       : s_(s), gx_(gx, s), g_(g, s), x_(x, s), means_(mean), rstds_(rstd), all_weights_(factors<T>(weight)) {}
 
-  /// Layer norm. Rows are cut into pieces whose size depends on the number of rows only; a piece adds up its weight
-  /// gradients in T for a few rows and in fp64 beyond.
+  /// Layer norm. Rows are cut into pieces whose size depends on the number of rows only; a piece adds up its
+  /// weight gradients in T for a few rows and in fp64 beyond.
   void per_element(const Tensor& gw, const Tensor& gb) const {
     constexpr i64 kPieces = 64, kRowsInT = 32;
     const bool affine = gw.defined();
@@ -100,7 +100,8 @@ class Backward {
           sum_h += part.first * static_cast<double>(weights.of(run));
           sum_hx += part.second * static_cast<double>(weights.of(run));
         } else {
-          const NormSums part = blocks.products(grad.at, values.at, weights.block(run), padded(run.count), row);
+          const NormSums part =
+              blocks.products(grad.at, values.at, weights.block(run), padded(run.count), row);
           sum_h += part.first;
           sum_hx += part.second;
         }
@@ -112,8 +113,8 @@ class Backward {
     for_each_block(s_, r, [&](const Run& run) {
       load(run);
       if (weight_sums) {
-        blocks.accumulate(weight_sums + run.begin, weight_sums + padded(s_.length) + run.begin, grad.at, values.at,
-                          padded(run.count), row);
+        blocks.accumulate(weight_sums + run.begin, weight_sums + padded(s_.length) + run.begin, grad.at,
+                          values.at, padded(run.count), row);
       }
       blocks.gradient(grad.at, values.at, weights.block(run), padded(run.count), row, mean_h, mean_hx);
       gx_.store(run, grad);

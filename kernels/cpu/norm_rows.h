@@ -6,12 +6,13 @@
 #include "halftone/kernels/cpu/rows.h"
 #include "halftone/kernels/norm.h"
 
-// What the forward and backward passes of the normalisations share: rows read in blocks, and their statistics.
+// What the forward and backward passes of the normalisations share: rows read in blocks, and their
+// statistics.
 
 namespace halftone::cpu {
 
-/// A row is worked on in blocks of this many elements: small sums stay accurate in fp32, half inputs are widened a
-/// block at a time.
+/// A row is worked on in blocks of this many elements: small sums stay accurate in fp32, half inputs are
+/// widened a block at a time.
 inline constexpr std::int64_t kNormBlock = 512;
 
 /// Two sums that are formed together.
@@ -32,7 +33,8 @@ struct NormBlocks {
   void (*apply)(T* x, const T* weight, const T* bias, std::int64_t n, const NormRow<T>& row);
   NormSums (*products)(const T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row);
   void (*accumulate)(T* gw, T* gb, const T* g, const T* x, std::int64_t n, const NormRow<T>& row);
-  void (*gradient)(T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row, T mean_h, T mean_hx);
+  void (*gradient)(T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row, T mean_h,
+                   T mean_hx);
 };
 
 /// The functions of the current instruction set. T is float or double.
@@ -67,13 +69,12 @@ class Runs {
     load_(block.at, address(run), 1, run.count);
     std::fill(block.at + run.count, block.at + padded(run.count), padding);
   }
-  void store(const Run& run, const Block<T>& block) const {
-    store_(address(run), 1, block.at, run.count);
-  }
+  void store(const Run& run, const Block<T>& block) const { store_(address(run), 1, block.at, run.count); }
 
  private:
   std::byte* address(const Run& run) const {
-    return data_ + (run.row * shape_.row_step + run.segment * shape_.segment_step + run.begin) * element_size_;
+    return data_ +
+           (run.row * shape_.row_step + run.segment * shape_.segment_step + run.begin) * element_size_;
   }
 
   std::byte* data_;

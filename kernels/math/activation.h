@@ -175,7 +175,8 @@ struct SoftplusBackward {
 /// scale x, and scale alpha (e^(rate x) - 1) where x <= 0. Params: alpha, scale, rate.
 struct Elu {
   double alpha, scale, rate;
-  HALFTONE_HD explicit Elu(const Params& params) : alpha(params.p[0]), scale(params.p[1]), rate(params.p[2]) {}
+  HALFTONE_HD explicit Elu(const Params& params)
+      : alpha(params.p[0]), scale(params.p[1]), rate(params.p[2]) {}
   template <class V>
   HALFTONE_HD V operator()(V x) const {
     return select(x > V(0.0), V(scale) * x, V(scale * alpha) * expm1(V(rate) * x));

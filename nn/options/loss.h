@@ -25,24 +25,24 @@ struct NLLLossOptions {
 /// Options of MSELoss.
 struct MSELossOptions {
   template <class Reduction = LossReduction>
-  requires std::is_convertible_v<Reduction, LossReduction>
-  MSELossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
+  requires std::is_convertible_v<Reduction, LossReduction> MSELossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
 };
 
 /// Options of L1Loss.
 struct L1LossOptions {
   template <class Reduction = LossReduction>
-  requires std::is_convertible_v<Reduction, LossReduction>
-  L1LossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
+  requires std::is_convertible_v<Reduction, LossReduction> L1LossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
 };
 
 /// Options of SmoothL1Loss: 0.5 d^2 / beta for |d| < beta, |d| - 0.5 beta elsewhere.
 struct SmoothL1LossOptions {
   template <class Reduction = LossReduction>
-  requires std::is_convertible_v<Reduction, LossReduction>
-  SmoothL1LossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
+  requires std::is_convertible_v<Reduction, LossReduction> SmoothL1LossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
   HALFTONE_ARG(double, beta) = 1;
 };
@@ -50,8 +50,8 @@ struct SmoothL1LossOptions {
 /// Options of HuberLoss: 0.5 d^2 for |d| < delta, delta (|d| - 0.5 delta) elsewhere.
 struct HuberLossOptions {
   template <class Reduction = LossReduction>
-  requires std::is_convertible_v<Reduction, LossReduction>
-  HuberLossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
+  requires std::is_convertible_v<Reduction, LossReduction> HuberLossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
   HALFTONE_ARG(LossReduction, reduction);
   HALFTONE_ARG(double, delta) = 1;
 };
@@ -72,8 +72,8 @@ struct BCEWithLogitsLossOptions {
 /// Options of KLDivLoss. kBatchMean divides the sum by the number of rows, kMean by the number of elements.
 struct KLDivLossOptions {
   template <class Reduction = KLDivReduction>
-  requires std::is_convertible_v<Reduction, KLDivReduction>
-  KLDivLossOptions(Reduction reduction = kMean) : reduction_(reduction) {}
+  requires std::is_convertible_v<Reduction, KLDivReduction> KLDivLossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
   HALFTONE_ARG(KLDivReduction, reduction);
   HALFTONE_ARG(bool, log_target) = false;
 };

@@ -4,7 +4,8 @@
 
 namespace halftone::test {
 
-std::vector<Value> map_tensors(const std::vector<Value>& args, const std::function<Tensor(const Tensor&)>& f) {
+std::vector<Value> map_tensors(const std::vector<Value>& args,
+                               const std::function<Tensor(const Tensor&)>& f) {
   std::vector<Value> mapped;
   for (const Value& arg : args) {
     if (auto* tensor = std::get_if<Tensor>(&arg)) {

@@ -12,7 +12,8 @@ using ops::OpInfo;
 using ops::Sample;
 using ops::Value;
 
-/// Calls `f(tensor)` for every tensor among the arguments and puts its result in its place. Integers and bools too.
+/// Calls `f(tensor)` for every tensor among the arguments and puts its result in its place. Integers and
+/// bools too.
 std::vector<Value> map_tensors(const std::vector<Value>& args, const std::function<Tensor(const Tensor&)>& f);
 
 /// The floating tensors among the arguments, in order.

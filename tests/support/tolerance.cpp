@@ -10,10 +10,14 @@ namespace {
 
 double smallest_step(ScalarType dtype) {
   switch (dtype) {
-    case kHalf: return 0x1p-24;
-    case kBFloat16: return 0x1p-133;
-    case kFloat: return 0x1p-149;
-    default: return 0;
+    case kHalf:
+      return 0x1p-24;
+    case kBFloat16:
+      return 0x1p-133;
+    case kFloat:
+      return 0x1p-149;
+    default:
+      return 0;
   }
 }
 
@@ -37,7 +41,8 @@ std::vector<Reference> reference(const OpInfo& op, const std::vector<Value>& arg
   std::vector<Reference> references;
   for (const Tensor& value : exact) {
     references.push_back({value.clone(), {}});
-    if (value.is_floating_point()) references.back().bound.assign(static_cast<std::size_t>(value.numel()), 0.0);
+    if (value.is_floating_point())
+      references.back().bound.assign(static_cast<std::size_t>(value.numel()), 0.0);
   }
 
   double longest = 1;
@@ -57,7 +62,8 @@ std::vector<Reference> reference(const OpInfo& op, const std::vector<Value>& arg
       for (std::size_t r = 0; r < references.size(); ++r) {
         if (references[r].bound.empty() || moved[r].sizes() != references[r].value.sizes()) continue;
         for (std::int64_t i = 0; i < moved[r].numel(); ++i) {
-          const double change = std::abs(value_at(moved[r], i) - value_at(references[r].value, i)) / kRelativeStep;
+          const double change =
+              std::abs(value_at(moved[r], i) - value_at(references[r].value, i)) / kRelativeStep;
           if (std::isfinite(change)) references[r].bound[static_cast<std::size_t>(i)] += fp32 * change;
         }
       }
