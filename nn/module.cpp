@@ -202,15 +202,7 @@ void Module::train(bool on) {
 }
 
 void Module::zero_grad(bool set_to_none) {
-  for (const Tensor& parameter : parameters()) {
-    if (!parameter.grad().defined()) continue;
-    autograd::meta_of(parameter).stamp.reset();
-    if (set_to_none) {
-      parameter.mutable_grad().reset();
-    } else {
-      parameter.mutable_grad().detach_().zero_();
-    }
-  }
+  for (const Tensor& parameter : parameters()) autograd::clear_gradient(parameter, set_to_none);
 }
 
 void Module::apply(const std::function<void(Module&)>& function) {
