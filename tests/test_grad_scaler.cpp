@@ -1,4 +1,4 @@
-// The protocol between scaler and optimizer, accumulation and clipping, in both forms.
+// The protocol between scaler and optimizer.
 
 #include <catch2/catch.hpp>
 
@@ -118,62 +118,6 @@ TEST_CASE("abandon ends an iteration, and update is then optional and neutral") 
   CHECK(values(w) == List{-1});
 }
 
-TEST_CASE("stamps: what is scaled is known") {
-  Tensor w = parameter({1});
-  optim::SGD optimizer({w}, 1.0);
-  GradScaler scaler(at_scale(1024)), other(at_scale(64));
-
-  SECTION("scaled and true gradients do not mix") {
-    scaler.scale(w.sum()).backward();
-    CHECK(contains(error_of([&] { w.sum().backward(); }), "scale(loss)"));
-    optimizer.zero_grad();
-    w.sum().backward();
-    CHECK(contains(error_of([&] { scaler.scale(w.sum()).backward(); }), "scale(loss)"));
-  }
-  SECTION("nor those of two scalers") {
-    scaler.scale(w.sum()).backward();
-    CHECK(contains(error_of([&] { other.scale(w.sum()).backward(); }), "another scaler"));
-    CHECK(contains(error_of([&] { other.step(optimizer); }), "another scaler"));
-    CHECK(contains(error_of([&] { other.unscale_(optimizer); }), "another scaler"));
-  }
-  SECTION("zeros are zero in any units") {
-    w.sum().backward();
-    optimizer.zero_grad(false);
-    scaler.scale(w.sum()).backward();
-    CHECK(values(w.grad()) == List{1024});
-    optimizer.zero_grad(false);
-    w.sum().backward();
-    optimizer.step();
-    CHECK(values(w) == List{0});
-  }
-  SECTION("a replaced gradient is in true units") {
-    scaler.scale(w.sum()).backward();
-    w.mutable_grad() = tensor({0.5});
-    optimizer.step();
-    CHECK(values(w) == List{0.5});
-  }
-  SECTION("a gradient changed in place stays scaled") {
-    scaler.scale(w.sum()).backward();
-    w.mutable_grad().mul_(2);
-    CHECK(error_of([&] { optimizer.step(); }) != "");
-    CHECK(scaler.step(optimizer).applied());
-    CHECK(values(w) == List{-1});
-  }
-  SECTION("after step() without unscale_ the gradient is left as produced") {
-    scaler.scale(w.sum()).backward();
-    scaler.step(optimizer);
-    CHECK(values(w.grad()) == List{1024});
-    CHECK(error_of([&] { optimizer.step(); }) != "");
-  }
-  SECTION("losses scaled before and after the scale moved are added in one unit") {
-    scaler.scale(w.sum()).backward();
-    scaler.loss_scaling().set_scale(512);
-    scaler.scale(w.sum()).backward();
-    scaler.unscale_(optimizer);
-    CHECK(values(w.grad()) == List{2});
-  }
-}
-
 TEST_CASE("two backward passes per step: SAM equals fp32") {
   const double rho = 0.05, lr = 0.1;
   const auto loss_of = [](const Tensor& w) { return (w * w * w).sum(); };
@@ -237,49 +181,6 @@ TEST_CASE("a gradient poisoned between unscale_ and step") {
   }
 }
 
-TEST_CASE("update() once per optimizer instead of once per iteration") {
-  for (const bool unscale_first : {false, true}) {
-    Tensor a = parameter({0}), b = parameter({0});
-    optim::SGD first({a}, 1.0), second({b}, 1.0);
-    GradScaler scaler(at_scale(1024).growth_interval(1));
-    scaler.scale((a + b).sum()).backward();
-    if (unscale_first) {
-      scaler.unscale_(first);
-      scaler.unscale_(second);
-    }
-    scaler.step(first);
-    scaler.update();
-    CHECK(scaler.get_scale() == 2048);
-    scaler.step(second);
-    scaler.update();
-    CHECK(values(b) == List{-1});
-    CHECK(scaler.get_scale() == 2048);  // not another clean iteration
-  }
-}
-
-TEST_CASE("a late overflow still backs off") {
-  Tensor a = parameter({0}), b = parameter({0});
-  optim::SGD first({a}, 1.0), second({b}, 1.0);
-  GradScaler scaler(at_scale(1024));
-  scaler.scale((a + b * kInfinity).sum()).backward();
-  CHECK(scaler.step(first).applied());
-  scaler.update();
-  CHECK(scaler.step(second).skipped_nonfinite());
-  scaler.update();
-  CHECK(scaler.get_scale() == 512);
-}
-
-TEST_CASE("a parameter of two optimizers is unscaled once") {
-  Tensor w = parameter({0});
-  optim::SGD first({{"shared", w}}, 1.0), second({w}, 1.0);
-  GradScaler scaler(at_scale(1024));
-  scaler.scale(w.sum()).backward();
-  scaler.unscale_(first);
-  CHECK(contains(error_of([&] { scaler.unscale_(second); }), "'shared'"));
-  scaler.step(second);
-  CHECK(values(w) == List{-1});
-}
-
 TEST_CASE("every tensor is checked to its last element") {
   for (const float poison : {kInfinity, -kInfinity, kNan}) {
     for (const bool strided : {false, true}) {
@@ -303,17 +204,6 @@ TEST_CASE("every tensor is checked to its last element") {
       CHECK(scaler.get_scale() == 32768);
     }
   }
-}
-
-TEST_CASE("a strided gradient is unscaled in place") {
-  Tensor w = zeros({2, 3}).requires_grad_();
-  w.mutable_grad() = (arange(6).to(kFloat) * 1024).view({3, 2}).t();
-  optim::SGD optimizer({w}, 1.0);
-  GradScaler scaler(at_scale(1024));
-  scaler.unscale_(optimizer);
-  CHECK(values(w.grad()) == List{0, 2, 4, 1, 3, 5});
-  scaler.step(optimizer);
-  CHECK(values(w) == List{0, -2, -4, -1, -3, -5});
 }
 
 TEST_CASE("NaN gradients that nobody clears") {
@@ -428,106 +318,6 @@ TEST_CASE("not enabled, the scaler is not there") {
   CHECK(same_bits(a, b));
 }
 
-TEST_CASE("both forms of the workflow give the same bits, and unscaled fp32 too") {
-  const auto loss_of = [](const Tensor& w) { return ((w - 3.0) * (w - 3.0) * w).sum(); };
-  const List start{0.3, -1.7, 2.9, 11, 0.001};
-  Tensor facade = parameter(start), built_in = parameter(start), plain = parameter(start);
-  const optim::AdamWOptions options(0.05);
-  optim::AdamW a({facade}, options), b({built_in}, options), c({plain}, options);
-  GradScaler scaler;
-  b.use_loss_scaling();
-  for (int i = 0; i < 5; ++i) {
-    a.zero_grad();
-    b.zero_grad();
-    c.zero_grad();
-    scaler.scale(loss_of(facade)).backward();
-    scaler.unscale_(a);
-    clip_grad_norm_({facade}, 1.0);
-    scaler.step(a);
-    scaler.update();
-
-    b.backward(loss_of(built_in));
-    const double norm = b.clip_grad_norm_(1.0);
-    const StepReport report = b.step();
-    CHECK(report.grad_norm() == norm);
-
-    loss_of(plain).backward();
-    CHECK(c.clip_grad_norm_(1.0) == norm);
-    c.step();
-    CHECK(same_bits(facade, built_in));
-    CHECK(same_bits(plain, built_in));
-  }
-}
-
-TEST_CASE("clipping after unscale_") {
-  Tensor w = parameter({0, 0});
-  optim::SGD optimizer({w}, 1.0);
-  GradScaler scaler(at_scale(1024));
-  scaler.scale((w * tensor({3.0, 4.0})).sum()).backward();
-  scaler.unscale_(optimizer);
-  CHECK(clip_grad_norm_({w}, 1.0) == 5);
-  CHECK(allclose(w.grad(), tensor({0.6, 0.8})));
-}
-
-TEST_CASE("norms do not overflow, nor do clip factors vanish") {
-  Tensor half = parameter({0}, kHalf);
-  inject(half, {300}, kHalf);
-  CHECK(clip_grad_norm_({half}, 1.0) == 300);
-  CHECK(values(half.grad()) == List{1});
-  inject(half, {60000}, kHalf);
-  clip_grad_norm_({half}, 1e-4);
-  CHECK(half.grad().scalar_type() == kHalf);
-  CHECK(values(half.grad())[0] == Approx(0.00010001659).epsilon(1e-7));
-
-  Tensor w = parameter({0, 0, 0, 0});
-  inject(w, {1e20, 1e20, 1e20, 1e20});
-  CHECK(clip_grad_norm_({w}, 1e30).item() == Approx(2e20));
-  Tensor wide = parameter({0, 0}, kDouble);
-  inject(wide, {3e200, 4e200}, kDouble);
-  CHECK(clip_grad_norm_({wide}, 1e300).item() == Approx(5e200));
-  inject(wide, {3e-200, 4e-200}, kDouble);
-  CHECK(clip_grad_norm_({wide}, 1.0).item() == Approx(5e-200));
-
-  inject(w, {1, -2, 3, -4});
-  CHECK(clip_grad_norm_({w}, 100.0, INFINITY) == 4);
-  CHECK(clip_grad_norm_({w}, 100.0, 1.0).item() == Approx(10));
-  nn::utils::clip_grad_value_({w}, 2.5);
-  CHECK(values(w.grad()) == List{1, -2, 2.5, -2.5});
-  inject(w, {1, kNan, 3, -4});
-  CHECK(error_of([&] { clip_grad_norm_({w}, 1.0, 2.0, true); }) != "");
-  CHECK(error_of([&] { clip_grad_norm_({w}, -1.0); }) != "");
-}
-
-TEST_CASE("one NaN micro-batch in a window of four") {
-  const auto loss_of = [](const Tensor& w, int i) {
-    return (w * (i == 2 ? static_cast<double>(kNan) : i + 1.0)).sum() * 0.25;
-  };
-  SECTION("drop the window") {
-    Tensor w = parameter({0});
-    optim::SGD optimizer({w}, 1.0);
-    optimizer.use_loss_scaling();
-    for (int i = 0; i < 4; ++i) optimizer.backward(loss_of(w, i));
-    CHECK(optimizer.step().skipped_nonfinite());
-    CHECK(values(w) == List{0});
-    CHECK(optimizer.loss_scale() == 32768);
-  }
-  SECTION("drop the micro-batch") {
-    Tensor w = parameter({0});
-    optim::SGD optimizer({w}, 1.0);
-    optimizer.use_loss_scaling(GradScalerOptions().accumulation(amp::Accumulation::kDropMicroBatch));
-    for (int i = 0; i < 4; ++i) optimizer.backward(loss_of(w, i));
-    const StepReport report = optimizer.step();
-    CHECK(report.applied());
-    CHECK(report.dropped_micro_batches() == 1);
-    CHECK(values(w)[0] == Approx(-(1.0 + 2.0 + 4.0) / 3).epsilon(1e-6));
-    CHECK(optimizer.loss_scale() == 32768);
-    optimizer.zero_grad();
-    for (int i = 0; i < 2; ++i) optimizer.backward((w * kNan).sum());
-    CHECK(optimizer.step().skipped_nonfinite());
-  }
-  CHECK(error_of([] { GradScaler(GradScalerOptions().accumulation(amp::kDropMicroBatch)); }) != "");
-}
-
 TEST_CASE("ranks decide together") {
   constexpr int kRanks = 3;
   std::mutex mutex;
@@ -578,16 +368,6 @@ TEST_CASE("a gradient without elements is a gradient") {
   optim::SGD optimizer({w}, 1.0);
   GradScaler scaler;
   CHECK(scaler.step(optimizer).applied());
-}
-
-TEST_CASE("scalers move; the moved one keeps its gradients") {
-  Tensor w = parameter({0});
-  optim::SGD optimizer({w}, 1.0);
-  GradScaler scaler;
-  scaler.scale(w.sum()).backward();
-  GradScaler moved = std::move(scaler);
-  CHECK(moved.step(optimizer).applied());
-  CHECK(values(w) == List{-1});
 }
 
 TEST_CASE("a new scale can be set at update") {
