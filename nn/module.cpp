@@ -222,10 +222,17 @@ std::shared_ptr<Module> Module::clone(const optional<Device>&) const {
 
 void Module::pretty_print(std::ostream& stream) const { stream << name(); }
 
-void Module::clear_registered() {
-  parameters_.clear();
-  buffers_.clear();
-  children_.clear();
+std::shared_ptr<Module> Module::finish_clone(Module* copy, void (*reset)(Module&),
+                                             const optional<Device>& device) const {
+  std::shared_ptr<Module> result(copy);
+  copy->parameters_.clear();
+  copy->buffers_.clear();
+  copy->children_.clear();
+  const PhiloxState stream = default_generator().state();  // initial values are overwritten: draw none
+  reset(*copy);
+  default_generator().set_state(stream);
+  copy->copy_values_from(*this, device);
+  return result;
 }
 
 void Module::copy_values_from(const Module& other, const optional<Device>& device) {

@@ -113,11 +113,13 @@ class Module : public std::enable_shared_from_this<Module> {
     (void)buffer;
     return false;
   }
-  /// Forgets what is registered, so that a copy can register its own.
-  void clear_registered();
-  void copy_values_from(const Module& other, const optional<Device>& device);
+  /// Makes a memberwise copy of this module into a deep one: it registers its own through `reset`, and gets
+  /// this module's values. (Not a template, so that every layer does not compile its own.)
+  std::shared_ptr<Module> finish_clone(Module* copy, void (*reset)(Module&),
+                                       const optional<Device>& device) const;
 
  private:
+  void copy_values_from(const Module& other, const optional<Device>& device);
   void add_child(std::string name, std::shared_ptr<Module> module);
   void swap_child(const std::string& name, std::shared_ptr<Module> module);
   void convert(optional<Device> device, optional<Dtype> dtype, bool non_blocking);
@@ -143,13 +145,9 @@ class Cloneable : public Module {
   /// Registers parameters, buffers and submodules and gives them their initial values.
   virtual void reset() = 0;
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override {
-    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    const PhiloxState stream = default_generator().state();  // initial values are overwritten: draw none
-    copy->clear_registered();
-    copy->reset();
-    default_generator().set_state(stream);
-    copy->copy_values_from(*this, device);
-    return copy;
+    return finish_clone(
+        new Derived(static_cast<const Derived&>(*this)),
+        [](Module& copy) { static_cast<Derived&>(copy).reset(); }, device);
   }
 };
 
