@@ -1,11 +1,21 @@
 #include "halftone/autograd/node.h"
 
+#include <array>
+#include <mutex>
+
 namespace halftone::autograd {
 namespace {
 
 /// True when nobody else can see this tensor, so that its memory may become the gradient itself.
 bool is_exclusive(const Tensor& tensor) {
   return tensor.impl_ptr()->use_count() == 1 && tensor.storage().use_count() == 1 && tensor.is_contiguous();
+}
+
+/// Backward passes on several threads may reach one leaf at the same time. Leaves share a few locks rather
+/// than carry one each.
+std::mutex& lock_of(const TensorMeta& meta) {
+  static std::array<std::mutex, 64> locks;
+  return locks[reinterpret_cast<std::uintptr_t>(&meta) / 64 % locks.size()];
 }
 
 bool is_all_zero(const Tensor& gradient) {
@@ -74,6 +84,7 @@ Gradients TensorMeta::apply(Gradients output_gradients) {
   const std::optional<GradientStamp> arriving_stamp = current ? *current : std::nullopt;
   const bool differentiable = GradMode::is_enabled() && wants_grad(arriving);
 
+  std::unique_lock lock(lock_of(*this));
   if (!grad.defined()) {
     arriving = arriving.to(dtype);
     const MemoryCategoryGuard category(MemoryCategory::kGradient);
@@ -90,6 +101,7 @@ Gradients TensorMeta::apply(Gradients output_gradients) {
   }
   stamp = arriving_stamp;
   grad.unsafe_impl()->is_scaled_gradient = stamp.has_value();
+  lock.unlock();
   for (const auto& hook : post_accumulate_hooks) hook();
   return {};
 }

@@ -26,6 +26,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
     fail("requires_grad_", "cannot be switched off on the result of an operator; use detach()");
   }
   impl.requires_grad = requires_grad;
+  if (requires_grad) meta_of(*this);  // here, since threads that share the leaf would each make one
   return *this;
 }
 

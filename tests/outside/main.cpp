@@ -13,7 +13,7 @@ int main() {
   const halftone::Tensor x = halftone::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}, {1.0f, 1.0f}});
   const halftone::Tensor y = halftone::tensor({{2.0f}, {-1.0f}, {1.0f}});  // y = 2 x0 - x1
   float first = 0, last = 0;
-  for (int step = 0; step < 300; ++step) {
+  for (int step = 0; step < 600; ++step) {
     optimizer.zero_grad();
     halftone::Tensor loss;
     {
