@@ -118,8 +118,9 @@ bool measure_case(const Case& c) {
   }
 
   const std::vector<bench::Traffic> passes = traffic_of(c);
-  const double limit = bench::ceiling_seconds(passes);
+  const double earlier = bench::ceiling_seconds(passes);
   const bench::Timing t = bench::measure(step);
+  const double limit = std::min(earlier, bench::ceiling_seconds(passes));
   const double bytes = static_cast<double>(bench::total_bytes(passes)), gb = 1e-9 * bytes;
   const char* scaling[] = {"-", "built in", "unscale_"};
   const std::string dtype = dtype_name(c.dtype) + std::string(c.shadow ? " + bf16" : "");
