@@ -8,8 +8,8 @@
 // the half weight or shadow it writes, and one more read of the gradient for the finite check of loss
 // scaling. Loss scaling: "-" none; "built in" checks in a first pass and unscales inside the update;
 // "unscale_" is GradScaler with an explicit unscale_(), which has to rewrite the gradients.
-// The ceiling is measured before and after each case. On a shared host it moves by itself: a case above 100 % says
-// that its neighbours were louder during both, and is to be run again.
+// The ceiling is measured before and after each case. On a shared host it moves by itself: a case above 100 %
+// says that its neighbours were louder during both, and is to be run again.
 
 #include <cmath>
 #include <cstdio>

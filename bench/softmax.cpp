@@ -6,8 +6,8 @@
 //
 // Bytes are those of the operator's arguments and result, each moved once. Sizes: a batch of class scores and
 // of attention rows that stay in the cache, a large batch, and a language model's vocabulary.
-// The ceiling is measured before and after each case. On a shared host it moves by itself: a case above 100 % says
-// that its neighbours were louder during both, and is to be run again.
+// The ceiling is measured before and after each case. On a shared host it moves by itself: a case above 100 %
+// says that its neighbours were louder during both, and is to be run again.
 
 #include <cmath>
 #include <cstdio>
