@@ -1,15 +1,9 @@
 #include "halftone/amp/autocast.h"
 
+#include "halftone/ops/autocast.h"
 #include "halftone/ops/registry.h"
 
 namespace halftone::amp {
-namespace {
-
-void leave_region() {
-  if (--detail::thread_state.depth == 0) ops::clear_cast_cache();
-}
-
-}  // namespace
 
 Autocast::Autocast(DeviceType device, Dtype dtype, bool enabled) : device_(static_cast<std::size_t>(device)) {
   if (!is_low_precision(dtype) && dtype != kFloat) {
@@ -21,7 +15,7 @@ Autocast::Autocast(DeviceType device, Dtype dtype, bool enabled) : device_(stati
   state.enabled[device_] = enabled && dtype != kFloat;
   if (dtype != kFloat) state.dtype[device_] = dtype;
   if (state.enabled[device_]) state.last_used = dtype;
-  ++state.depth;
+  ops::enter_autocast_scope();
 }
 
 Autocast::Autocast(DeviceType device, bool enabled) : Autocast(device, get_autocast_dtype(device), enabled) {}
@@ -29,7 +23,7 @@ Autocast::Autocast(DeviceType device, bool enabled) : Autocast(device, get_autoc
 Autocast::~Autocast() {
   detail::thread_state.enabled[device_] = previous_enabled_;
   detail::thread_state.dtype[device_] = previous_dtype_;
-  leave_region();
+  ops::leave_autocast_scope();
 }
 
 AutocastState AutocastState::capture() {
@@ -53,7 +47,7 @@ AutocastState::Guard::Guard(const AutocastState& state) : previous_(detail::thre
   now.enabled = state.enabled_;
   now.dtype = state.dtype_;
   now.overrides = outer;
-  ++now.depth;
+  ops::enter_autocast_scope();
 }
 
 AutocastState::Guard::~Guard() {
@@ -61,7 +55,7 @@ AutocastState::Guard::~Guard() {
   now.enabled = previous_.enabled;
   now.dtype = previous_.dtype;
   now.overrides = previous_.overrides;
-  leave_region();
+  ops::leave_autocast_scope();
 }
 
 PolicyOverride::PolicyOverride(std::string_view op, Precision precision) {

@@ -1,34 +1,32 @@
 #include "halftone/autograd/checkpoint.h"
 
-#include "halftone/amp/policy.h"
 #include "halftone/autograd/autograd.h"
 #include "halftone/autograd/saved.h"
+#include "halftone/ops/autocast.h"
 
 namespace halftone::autograd {
 namespace {
 
 using Segment = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-/// Puts a thread's autocast state and the random stream back to what they were in the first run, while alive.
-class FirstRunState {
+/// What the first run saw, and the second must see too.
+struct FirstRun {
+  ops::AutocastSettings autocast = ops::AutocastSettings::current();
+  PhiloxState random = default_generator().state();
+};
+
+/// Puts the random stream to where the first run began, and back where it was at the end.
+class RandomStreamOf {
  public:
-  struct Captured {
-    decltype(amp::detail::ThreadState::enabled) enabled = amp::detail::thread_state.enabled;
-    decltype(amp::detail::ThreadState::dtype) dtype = amp::detail::thread_state.dtype;
-    PhiloxState random = default_generator().state();
-
-    void restore() const {
-      amp::detail::thread_state.enabled = enabled;
-      amp::detail::thread_state.dtype = dtype;
-      default_generator().set_state(random);
-    }
-  };
-
-  explicit FirstRunState(const Captured& first) { first.restore(); }
-  ~FirstRunState() { now_.restore(); }
+  explicit RandomStreamOf(const FirstRun& first) : now_(default_generator().state()) {
+    default_generator().set_state(first.random);
+  }
+  ~RandomStreamOf() { default_generator().set_state(now_); }
+  RandomStreamOf(const RandomStreamOf&) = delete;
+  RandomStreamOf& operator=(const RandomStreamOf&) = delete;
 
  private:
-  Captured now_;
+  PhiloxState now_;
 };
 
 class CheckpointNode final : public Node {
@@ -59,7 +57,8 @@ class CheckpointNode final : public Node {
     }
     std::vector<Tensor> roots, root_gradients;
     {
-      const FirstRunState first_run(first_);
+      const ops::AutocastScope autocast(first_.autocast);
+      const RandomStreamOf random(first_);
       const AutoGradMode recording(true);
       const std::vector<Tensor> outputs = segment_(inputs);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -87,7 +86,7 @@ class CheckpointNode final : public Node {
  private:
   Segment segment_;
   std::vector<SavedTensor> inputs_;
-  FirstRunState::Captured first_;
+  FirstRun first_;
   bool released_ = false;
 };
 

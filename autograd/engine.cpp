@@ -5,8 +5,8 @@
 #include <queue>
 #include <unordered_set>
 
-#include "halftone/amp/policy.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/ops/autocast.h"
 
 namespace halftone::autograd {
 namespace {
@@ -14,16 +14,6 @@ namespace {
 thread_local bool anomaly_enabled = false;
 thread_local std::optional<GradientStamp>* thread_stamp = nullptr;
 thread_local bool thread_capturing = false;
-
-/// Backward runs in the dtypes that forward recorded: the casts are nodes of the graph already.
-class AutocastOff {
- public:
-  AutocastOff() : saved_(amp::detail::thread_state.enabled) { amp::detail::thread_state.enabled = {}; }
-  ~AutocastOff() { amp::detail::thread_state.enabled = saved_; }
-
- private:
-  decltype(amp::detail::ThreadState::enabled) saved_;
-};
 
 /// What nodes can ask about the pass that runs them.
 class PassScope {
@@ -156,7 +146,8 @@ std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots,
 /// The pass itself. With `targets`, their gradients are collected into `captured` and no leaf is touched.
 void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph, bool create_graph,
          const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
-  const AutocastOff autocast_off;
+  // Backward runs in the dtypes that forward recorded: the casts are nodes of the graph already.
+  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const AutoGradMode grad_mode(create_graph);
   const PassScope pass(captured != nullptr);
   std::unordered_set<const Node*> needed;

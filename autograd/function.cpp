@@ -26,10 +26,7 @@ bool AutogradContext::needs_input_grad(std::size_t i) const {
 }
 
 FunctionNode::FunctionNode(const char* name, Backward backward)
-    : Node(name),
-      backward_(backward),
-      autocast_enabled_(amp::detail::thread_state.enabled),
-      autocast_dtype_(amp::detail::thread_state.dtype) {
+    : Node(name), backward_(backward), autocast_of_forward_(ops::AutocastSettings::current()) {
   context_.node_ = this;
 }
 
@@ -78,16 +75,7 @@ Gradients FunctionNode::apply(Gradients output_gradients) {
     }
     gradients.push_back(std::move(gradient));
   }
-  struct AutocastOfForward {
-    decltype(amp::detail::ThreadState::enabled) enabled = amp::detail::thread_state.enabled;
-    decltype(amp::detail::ThreadState::dtype) dtype = amp::detail::thread_state.dtype;
-    ~AutocastOfForward() {
-      amp::detail::thread_state.enabled = enabled;
-      amp::detail::thread_state.dtype = dtype;
-    }
-  } restore;
-  amp::detail::thread_state.enabled = autocast_enabled_;
-  amp::detail::thread_state.dtype = autocast_dtype_;
+  const ops::AutocastScope autocast(autocast_of_forward_);
   variable_list results = backward_(&context_, std::move(gradients));
 
   // Arguments of forward that the caller left to their defaults: nothing can flow to them.

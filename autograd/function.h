@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "halftone/amp/policy.h"
 #include "halftone/autograd/saved.h"
+#include "halftone/ops/autocast.h"
 
 namespace halftone::autograd {
 
@@ -102,8 +102,7 @@ class FunctionNode final : public Node {
   AutogradContext context_;
   std::vector<bool> is_tensor_;
   std::vector<InputMeta> outputs_;
-  decltype(amp::detail::ThreadState::enabled) autocast_enabled_;
-  decltype(amp::detail::ThreadState::dtype) autocast_dtype_;
+  ops::AutocastSettings autocast_of_forward_;
 };
 
 /// A custom operator with a hand-written gradient, as in libtorch:

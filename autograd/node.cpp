@@ -29,9 +29,11 @@ unsigned next_hook_number() {
   return counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Nodes whose last reference went while another node is being destroyed on this thread.
-thread_local std::vector<Node*> doomed;
-thread_local bool draining = false;
+// Nodes whose last reference went while another node is being destroyed on this thread, chained through
+// themselves: nothing here has a destructor, so tensors with static storage can be freed after the thread's
+// own.
+constinit thread_local Node* doomed = nullptr;
+constinit thread_local bool draining = false;
 
 }  // namespace
 
@@ -77,12 +79,12 @@ void Node::run_hooks(Gradients& gradients) const {
 }
 
 void Node::destroy() noexcept {
-  doomed.push_back(this);
+  next_doomed_ = doomed;
+  doomed = this;
   if (draining) return;
   draining = true;
-  while (!doomed.empty()) {
-    Node* node = doomed.back();
-    doomed.pop_back();
+  while (Node* node = doomed) {
+    doomed = node->next_doomed_;
     delete node;  // releases its edges, which only adds to the list
   }
   draining = false;

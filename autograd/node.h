@@ -77,6 +77,7 @@ class Node : public RefCounted {
   };
 
   const char* name_;
+  Node* next_doomed_ = nullptr;
   std::uint64_t sequence_nr_;
   std::uint32_t output_count_ = 1;
   InlineVector<Edge, 3> edges_;

@@ -41,6 +41,8 @@ template <class T>
 void append_any(std::string& out, const T& part) {
   if constexpr (std::is_same_v<T, bool>) {
     append(out, std::string_view(part ? "true" : "false"));
+  } else if constexpr (std::is_unsigned_v<T>) {
+    append(out, std::string_view(std::to_string(part)));  // byte counts may exceed int64
   } else if constexpr (std::is_integral_v<T>) {
     append(out, static_cast<std::int64_t>(part));
   } else if constexpr (std::is_floating_point_v<T>) {

@@ -13,6 +13,9 @@ namespace {
 std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
+    if (!parameter.defined()) {
+      fail(op, "parameter ", &parameter - parameters.data(), " is undefined; expected a leaf tensor");
+    }
     const autograd::TensorMeta* meta = autograd::find_meta(parameter);
     if (!meta || !meta->grad.defined()) continue;
     if (const auto* stamp = autograd::gradient_stamp(*meta)) {

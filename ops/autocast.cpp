@@ -143,4 +143,28 @@ CastCacheStats cast_cache_stats() {
 
 void clear_cast_cache() { cast_cache.clear(); }
 
+AutocastSettings AutocastSettings::current() {
+  return {amp::detail::thread_state.enabled, amp::detail::thread_state.dtype};
+}
+
+AutocastSettings AutocastSettings::off() { return {{}, amp::detail::thread_state.dtype}; }
+
+void enter_autocast_scope() { ++amp::detail::thread_state.depth; }
+
+void leave_autocast_scope() {
+  if (--amp::detail::thread_state.depth == 0) clear_cast_cache();
+}
+
+AutocastScope::AutocastScope(const AutocastSettings& settings) : previous_(AutocastSettings::current()) {
+  enter_autocast_scope();
+  amp::detail::thread_state.enabled = settings.enabled;
+  amp::detail::thread_state.dtype = settings.dtype;
+}
+
+AutocastScope::~AutocastScope() {
+  amp::detail::thread_state.enabled = previous_.enabled;
+  amp::detail::thread_state.dtype = previous_.dtype;
+  leave_autocast_scope();
+}
+
 }  // namespace halftone::ops

@@ -27,6 +27,34 @@ CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, 
 /// without any cast.
 Tensor autocast_cast(const Tensor& tensor, ScalarType dtype);
 
+/// Which devices have autocast on, and in which dtype.
+struct AutocastSettings {
+  decltype(amp::detail::ThreadState::enabled) enabled{};
+  decltype(amp::detail::ThreadState::dtype) dtype{};
+
+  /// This thread's, now.
+  static AutocastSettings current();
+  /// The same dtypes with autocast off everywhere.
+  static AutocastSettings off();
+};
+
+/// Every change of this thread's autocast state stands between these two; the cast cache ends with the
+/// outermost.
+void enter_autocast_scope();
+void leave_autocast_scope();
+
+/// Puts settings in force while alive: those of a forward while its backward runs, or none.
+class AutocastScope {
+ public:
+  explicit AutocastScope(const AutocastSettings& settings);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  AutocastSettings previous_;
+};
+
 /// Casts held by this thread's region: entries and bytes; empty outside every region.
 struct CastCacheStats {
   std::size_t entries = 0;

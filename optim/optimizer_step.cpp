@@ -2,22 +2,12 @@
 
 #include <algorithm>
 
-#include "halftone/amp/policy.h"
+#include "halftone/ops/autocast.h"
 #include "halftone/optim/optimizer.h"
 #include "halftone/optim/total_norm.h"
 
 namespace halftone::optim {
 namespace {
-
-/// Steps compute in the dtypes they are given, also when the whole loop stands in an autocast region.
-class AutocastOff {
- public:
-  AutocastOff() : saved_(amp::detail::thread_state.enabled) { amp::detail::thread_state.enabled = {}; }
-  ~AutocastOff() { amp::detail::thread_state.enabled = saved_; }
-
- private:
-  decltype(amp::detail::ThreadState::enabled) saved_;
-};
 
 Tensor checked_gradient(const ParameterState& state) {
   const Tensor& parameter = state.parameter();
@@ -198,7 +188,7 @@ void Optimizer::apply_one(Slot& slot, double factor, double clip) {
 
 void Optimizer::apply(const std::vector<double>& factors, double clip) {
   const NoGradGuard no_grad;
-  const AutocastOff autocast_off;
+  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   for (const Slot& slot : slots_) {
     if (slot.state.has_gradient()) checked_gradient(slot.state);  // before anything moves
   }
@@ -260,7 +250,7 @@ StepReport Optimizer::step_with(amp::LossScaling& scaling) {
   if (!scaling.is_enabled()) return plain_step();
   prepare();
   refuse_lone_halves("step");
-  const AutocastOff autocast_off;
+  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const bool any = any_gradient();
   bool any_scaled = false;
   for (const Slot& slot : slots_) any_scaled = any_scaled || autograd::gradient_stamp(slot.state.meta());

@@ -6,6 +6,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/checkpoint.h"
+#include "halftone/autograd/function.h"
 #include "halftone/ops/registry.h"
 #include "halftone/tests/support/training.h"
 
@@ -259,6 +260,37 @@ TEST_CASE("checkpointing recomputes under the region it was recorded in") {
     gradients.push_back(w.grad().clone());
   }
   CHECK(same_bits(gradients[0], gradients[1]));
+  CHECK(amp::cast_cache_stats().entries == 0);  // the second run's casts went with it
+}
+
+namespace {
+
+struct LinearInBackward : autograd::Function<LinearInBackward> {
+  static Tensor forward(autograd::AutogradContext* ctx, Tensor x, Tensor w) {
+    ctx->save_for_backward({w});
+    return x.matmul(w);
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads) {
+    CHECK(amp::is_autocast_enabled(kCPU));
+    const Tensor w = ctx->get_saved_variables()[0];
+    return {grads[0].matmul(w), Tensor()};  // w is the leaf, whose cast is kept for the region
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a custom function's backward leaves no cast behind, and no region on") {
+  Tensor w = randn({4, 4}).requires_grad_();
+  const Tensor x = randn({2, 4}).requires_grad_();
+  Tensor loss;
+  {
+    Autocast region(kCPU);
+    loss = LinearInBackward::apply(x, w).to(kFloat).sum();
+  }
+  loss.backward();
+  CHECK(x.grad().defined());
+  CHECK_FALSE(amp::is_autocast_enabled(kCPU));
+  CHECK(amp::cast_cache_stats().entries == 0);
 }
 
 TEST_CASE("every operator's policy has a name") {

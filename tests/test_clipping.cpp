@@ -117,3 +117,11 @@ TEST_CASE("one NaN micro-batch in a window of four") {
   }
   CHECK(error_of([] { GradScaler(GradScalerOptions().accumulation(amp::kDropMicroBatch)); }) != "");
 }
+
+TEST_CASE("clipping refuses an undefined parameter and says which") {
+  const Tensor w = ones({2}).requires_grad_();
+  CHECK_THROWS_WITH(nn::utils::clip_grad_norm_({w, Tensor()}, 1.0),
+                    Catch::Matchers::Contains("parameter 1 is undefined"));
+  CHECK_THROWS_WITH(nn::utils::clip_grad_value_({Tensor()}, 1.0),
+                    Catch::Matchers::Contains("parameter 0 is undefined"));
+}
