@@ -13,6 +13,8 @@ namespace halftone {
 struct PhiloxState {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
+  /// In a captured CUDA graph: a counter in device memory that is added to `offset` and moves with every replay.
+  const std::uint64_t* base = nullptr;
 };
 
 /// Random stream (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Counter-based: the

@@ -12,11 +12,23 @@ namespace halftone {
 template <class Family>
 const Family& cpu_kernels();
 
+/// Specialised in kernels/cuda/<family>.cu, which is not part of every build.
+template <class Family>
+const Family& cuda_kernels();
+
+namespace detail {
+/// Set by the CUDA backend where there is one (kernels/cuda/backend.cpp).
+template <class Family>
+inline constinit const Family* cuda_family = nullptr;
+}  // namespace detail
+
 template <class Family>
 const Family& kernels_for(Device device) {
-  if (!device.is_cpu())
+  if (device.is_cpu()) [[likely]]
+    return cpu_kernels<Family>();
+  if (!detail::cuda_family<Family>)
     fail("device", "this halftone was built without its CUDA backend; move the tensors to kCPU");
-  return cpu_kernels<Family>();
+  return *detail::cuda_family<Family>;
 }
 
 }  // namespace halftone

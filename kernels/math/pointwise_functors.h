@@ -5,11 +5,11 @@
 // header.
 //
 // The lists stand alone; the bodies are pasted into each ISA namespace (no include guard) where
-// HALFTONE_FUNCTOR_BODIES is defined.
+// HALFTONE_FUNCTOR_BODIES is defined, and for float and double alone where HALFTONE_SCALAR_FUNCTORS is too.
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 #include "halftone/kernels/math/scalar.h"
-#ifndef __CUDACC__
+#ifndef HALFTONE_SCALAR_FUNCTORS
 #include "halftone/kernels/math/elementary.h"
 #endif
 #endif
