@@ -39,6 +39,23 @@ __device__ inline T from_compute(C value) {
   return convert_value<T>(value);
 }
 
+/// The product, rounded before anything is added to it: nvcc would make one rounding of the two, and results would
+/// differ from the CPU's.
+__device__ inline float rounded_product(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+__device__ inline double rounded_product(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
 /// Element `i` of memory whose dtype is known at run time only. The branch is the same for all threads.
 template <class C>
 __device__ inline C read(const void* data, ScalarType dtype, std::int64_t i) {
