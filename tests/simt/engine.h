@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "control.h"
+#include "fiber.h"
+#include "kernel_info.h"
+#include "shared_memory.h"
+#include "warp.h"
+
+namespace simt {
+
+constexpr int kMaxBlockThreads = 1024;
+constexpr int kWarpThreads = 32;
+
+/// A grid to run: the launch's own copy of everything.
+struct Grid {
+  KernelInfo kernel;
+  dim3 grid;
+  dim3 block;
+  std::size_t dynamic_shared = 0;
+  std::size_t static_shared_limit = 0;  // bytes the block may declare
+  void* const* arguments = nullptr;
+};
+
+/// Runs grids on the calling host thread: blocks one after another, the threads of a block as fibers that
+/// give way at barriers and warp collectives. A thread that never waits costs no switch: one fiber runs such
+/// threads in turn.
+class Engine {
+ public:
+  /// The engine of this host thread.
+  static Engine& current();
+  /// The engine whose kernel this host thread runs, or null.
+  static Engine* running();
+
+  Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// False where a kernel bug was found; the grid is then given up and the bug reported.
+  bool run(const Grid& grid);
+
+  // Called by kernels.
+  int barrier(BlockVote vote, bool predicate, Location where);
+  std::uint64_t collective(WarpOp op, unsigned mask, const WarpRequest& request, Location where);
+  void* shared_slot(const void* site, std::size_t bytes, std::size_t alignment, const char* name);
+  [[noreturn]] void trap(Location where);
+
+  /// "kernel K block (x,y,z) thread (x,y,z)", of the running thread.
+  std::string describe_thread() const;
+  /// Whether `address` lies in the guard of the running thread's stack, or behind dynamic shared memory.
+  bool is_stack_overflow(const void* address) const;
+  bool is_shared_overflow(const void* address) const;
+
+ private:
+  enum class State : std::uint8_t { kUnstarted, kRunning, kReady, kAtBarrier, kInWarp, kExited };
+
+  /// What a thread waits for, and its place.
+  struct Thread {
+    uint3 index;
+    int number;
+    Fiber* fiber;
+    WarpRequest request;
+    std::uint64_t result;
+    Location where;
+    unsigned mask;
+    WarpOp op;
+  };
+
+  /// Lanes as bits.
+  struct Warp {
+    unsigned present;  // belong to the block
+    unsigned waiting;  // in a collective
+    unsigned wanted;   // named by the masks of the waiting ones
+    unsigned exited;
+    char tags[2];  // ThreadSanitizer's: collectives in turn
+    unsigned generation;
+  };
+
+  // Order of execution.
+  void prepare_threads(const Grid& grid);
+  void run_block(dim3 index);
+  void shuffle_order();
+  void host_switch_to(Fiber& fiber);
+  Fiber& fiber_for_next();
+  static void fiber_main();
+  [[noreturn]] void work();
+  bool prefers_unstarted();
+  void start(Thread& thread);
+  void finish(Thread& thread);
+  void give_way();
+  void park(Thread& thread, State state);
+  void make_ready(int thread);
+  void release_barrier();
+  std::uint64_t random(std::uint64_t limit);
+
+  // Collectives; `lanes` is lane 0 of the warp.
+  void check_collective(const Thread& thread, const Warp& warp);
+  void complete_collective(WarpOp op, unsigned mask, Thread* lanes);
+  void complete_shuffle(WarpOp op, unsigned mask, Thread* lanes);
+  Thread* lanes_of(const Thread& thread) { return &threads_[thread.number / kWarpThreads * kWarpThreads]; }
+  [[noreturn]] void fail_missing_lane(const Thread& leaving);
+
+  /// Reports `format`, as printf, for the running thread, and gives up the grid.
+  [[noreturn]] [[gnu::format(printf, 2, 3)]] void fail(const char* format, ...);
+  int describe_thread(char* text, std::size_t size) const;
+  std::string describe_deadlock() const;
+
+  // The grid.
+  const Grid* grid_ = nullptr;
+  dim3 prepared_block_{0, 0, 0};
+  int count_ = 0;  // threads of a block
+  int warp_count_ = 0;
+
+  // The block.
+  Thread threads_[kMaxBlockThreads];
+  State states_[kMaxBlockThreads];
+  std::uint16_t order_[kMaxBlockThreads];
+  Warp warps_[kMaxBlockThreads / kWarpThreads];
+  std::uint16_t ready_[kMaxBlockThreads];  // a ring
+  unsigned ready_begin_ = 0;
+  unsigned ready_end_ = 0;
+  int next_ = 0;  // into order_: the first thread not started
+  int exited_ = 0;
+  int at_barrier_ = 0;
+  Location barrier_where_{};
+  BlockVote barrier_vote_ = BlockVote::kNone;
+  int barrier_count_ = 0;  // threads whose predicate held
+  int barrier_result_ = 0;
+  char barrier_tags_[2] = {};
+  unsigned barrier_generation_ = 0;
+  char begin_tag_ = 0;
+  char end_tag_ = 0;
+
+  Thread* current_ = nullptr;
+  Fiber* fiber_ = nullptr;  // the running one; host_ outside of kernels
+  Fiber host_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  const bool own_fibers_;  // one per thread, two sets for blocks in turn
+  int fiber_set_ = 0;
+
+  SharedMemory shared_;
+  bool failed_ = false;
+  char failure_[2048] = {};
+  control::Order order_mode_ = control::Order::kForward;
+  std::minstd_rand random_;
+};
+
+}  // namespace simt

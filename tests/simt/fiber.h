@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <ucontext.h>
+#endif
+
+namespace simt {
+
+/// A stack of its own and a place in the code: the host's own context, or one CUDA thread after another. A
+/// fiber is used by one host thread only.
+class Fiber {
+ public:
+  static constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+
+  /// The context of the calling host thread.
+  Fiber();
+  /// Starts with `entry`, which never returns, when first resumed.
+  explicit Fiber(void (*entry)());
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// Leaves this fiber, which must be the running one, for `next`; returns when somebody resumes this one.
+  void switch_to(Fiber& next);
+  /// Forgets what the fiber did; it starts from its entry again. No destructors run.
+  void reset();
+  /// Whether `address` lies in the guard below the stack.
+  bool is_in_guard(const void* address) const;
+
+ private:
+  /// First on every new stack.
+  static void begin();
+  /// What is due on the other side of a switch.
+  static void arrive();
+  /// Sets up the stack to start with `begin`.
+  void prepare();
+  void transfer_to(Fiber& next);
+
+  void (*entry_)() = nullptr;
+  void* mapping_ = nullptr;  // guard page, then the stack; null for the host's context
+  const void* stack_bottom_ = nullptr;
+  std::size_t stack_bytes_ = 0;
+  void* fake_stack_ = nullptr;  // AddressSanitizer's
+  void* tsan_ = nullptr;        // ThreadSanitizer's
+#if defined(__x86_64__) || defined(__aarch64__)
+  void* stack_pointer_ = nullptr;
+#else
+  ucontext_t context_{};
+#endif
+};
+
+}  // namespace simt
