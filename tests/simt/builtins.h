@@ -19,7 +19,9 @@ struct Location {
   }
 };
 
-bool is_same(Location a, Location b);
+inline bool is_same(Location a, Location b) {
+  return a.line == b.line && (a.file == b.file || __builtin_strcmp(a.file, b.file) == 0);
+}
 
 /// How __syncthreads_count, _and and _or combine the predicates of a block.
 enum class BlockVote { kNone, kCount, kAnd, kOr };

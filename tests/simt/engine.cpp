@@ -21,9 +21,9 @@ using control::Order;
 
 thread_local constinit void* dynamic_shared = nullptr;
 
-namespace {
-
 thread_local constinit Engine* running_engine = nullptr;
+
+namespace {
 
 /// Fibers for which room is reserved, so that no container grows while kernels run.
 constexpr std::size_t kMaxFibers = 2 * kMaxBlockThreads;
@@ -34,8 +34,6 @@ Engine& Engine::current() {
   static thread_local const std::unique_ptr<Engine> engine = std::make_unique<Engine>();
   return *engine;
 }
-
-Engine* Engine::running() { return running_engine; }
 
 Engine::Engine() : own_fibers_(sanitizer::is_thread_sanitizer()) {
   fibers_.reserve(kMaxFibers);
@@ -56,9 +54,8 @@ void Engine::prepare_threads(const Grid& grid) {
   for (unsigned z = 0; z < block.z; ++z) {
     for (unsigned y = 0; y < block.y; ++y) {
       for (unsigned x = 0; x < block.x; ++x, ++number) {
-        Thread& thread = threads_[number];
-        thread.index = {x, y, z};
-        thread.number = number;
+        indices_[number] = {x, y, z};
+        threads_[number].number = static_cast<std::uint16_t>(number);
       }
     }
   }
@@ -184,15 +181,10 @@ void Engine::work() {
   }
 }
 
-bool Engine::prefers_unstarted() {
-  if (ready_begin_ == ready_end_) return true;
-  return order_mode_ == Order::kRandom && random(2) == 0;
-}
-
 void Engine::start(Thread& thread) {
   thread.fiber = fiber_;
   current_ = &thread;
-  threadIdx = thread.index;
+  threadIdx = indices_[thread.number];
   states_[thread.number] = State::kRunning;
   sanitizer::acquire(&begin_tag_);
 }
@@ -211,38 +203,7 @@ void Engine::finish(Thread& thread) {
   }
 }
 
-/// Lets another thread run: one that can go on, or one not started, or, with none, the host.
-void Engine::give_way() {
-  Fiber* const left = fiber_;
-  Fiber* next = nullptr;
-  if (next_ < count_ && prefers_unstarted()) {
-    next = &fiber_for_next();
-  } else if (ready_begin_ != ready_end_) {
-    Thread& thread = threads_[ready_[ready_begin_++ % kMaxBlockThreads]];
-    states_[thread.number] = State::kRunning;
-    next = thread.fiber;
-    current_ = &thread;
-    threadIdx = thread.index;
-  } else {
-    next = &host_;
-  }
-  if (next == left) return;
-  fiber_ = next;
-  left->switch_to(*next);
-}
-
-void Engine::park(Thread& thread, State state) {
-  states_[thread.number] = state;
-  give_way();
-}
-
-void Engine::make_ready(int thread) {
-  states_[thread] = State::kReady;
-  ready_[ready_end_++ % kMaxBlockThreads] = static_cast<std::uint16_t>(thread);
-}
-
 int Engine::barrier(BlockVote vote, bool predicate, Location where) {
-  Thread& thread = *current_;
   if (exited_ > 0) {
     fail("%d threads of the block have ended before this thread came to %s:%d (__syncthreads)", exited_,
          where.file, where.line);
@@ -259,16 +220,9 @@ int Engine::barrier(BlockVote vote, bool predicate, Location where) {
   void* const tag = &barrier_tags_[barrier_generation_ % 2];
   sanitizer::release(tag);
   barrier_count_ += predicate ? 1 : 0;
-  ++at_barrier_;
-  if (at_barrier_ == count_) {
-    thread.where = where;
-    states_[thread.number] = State::kAtBarrier;
-    release_barrier();
-    give_way();
-  } else {
-    thread.where = where;
-    park(thread, State::kAtBarrier);
-  }
+  states_[current_->number] = State::kAtBarrier;
+  if (++at_barrier_ == count_) release_barrier();
+  give_way();
   sanitizer::acquire(tag);
   return barrier_result_;
 }
@@ -315,9 +269,6 @@ bool Engine::is_shared_overflow(const void* address) const { return shared_.is_i
 
 int block_barrier(BlockVote vote, bool predicate, Location where) {
   return running_engine->barrier(vote, predicate, where);
-}
-std::uint64_t warp_collective(WarpOp op, unsigned mask, const WarpRequest& request, Location where) {
-  return running_engine->collective(op, mask, request, where);
 }
 void* shared_slot(const void* site, std::size_t bytes, std::size_t alignment, const char* name) {
   return running_engine->shared_slot(site, bytes, alignment, name);

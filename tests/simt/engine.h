@@ -30,12 +30,15 @@ struct Grid {
 /// Runs grids on the calling host thread: blocks one after another, the threads of a block as fibers that
 /// give way at barriers and warp collectives. A thread that never waits costs no switch: one fiber runs such
 /// threads in turn.
+class Engine;
+extern thread_local constinit Engine* running_engine __attribute__((tls_model("initial-exec")));
+
 class Engine {
  public:
   /// The engine of this host thread.
   static Engine& current();
   /// The engine whose kernel this host thread runs, or null.
-  static Engine* running();
+  static Engine* running() { return running_engine; }
 
   Engine();
   Engine(const Engine&) = delete;
@@ -46,7 +49,7 @@ class Engine {
 
   // Called by kernels.
   int barrier(BlockVote vote, bool predicate, Location where);
-  std::uint64_t collective(WarpOp op, unsigned mask, const WarpRequest& request, Location where);
+  std::uint64_t collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, Location where);
   void* shared_slot(const void* site, std::size_t bytes, std::size_t alignment, const char* name);
   [[noreturn]] void trap(Location where);
 
@@ -59,16 +62,20 @@ class Engine {
  private:
   enum class State : std::uint8_t { kUnstarted, kRunning, kReady, kAtBarrier, kInWarp, kExited };
 
-  /// What a thread waits for, and its place.
-  struct Thread {
-    uint3 index;
-    int number;
+  /// What a thread waits for. One cache line: it is touched at every wait.
+  struct alignas(64) Thread {
     Fiber* fiber;
-    WarpRequest request;
+    std::uint64_t value;
     std::uint64_t result;
-    Location where;
+    const char* file;  // where it waits
+    int line;
     unsigned mask;
+    unsigned argument;
     WarpOp op;
+    std::uint16_t number;
+
+    Location where() const { return {file, line}; }
+    const WarpCall& call() const { return *reinterpret_cast<const WarpCall*>(value); }
   };
 
   /// Lanes as bits.
@@ -93,16 +100,20 @@ class Engine {
   void start(Thread& thread);
   void finish(Thread& thread);
   void give_way();
-  void park(Thread& thread, State state);
   void make_ready(int thread);
+  void make_ready_first(int thread);
   void release_barrier();
   std::uint64_t random(std::uint64_t limit);
 
   // Collectives; `lanes` is lane 0 of the warp.
-  void check_collective(const Thread& thread, const Warp& warp);
-  void complete_collective(WarpOp op, unsigned mask, Thread* lanes);
-  void complete_shuffle(WarpOp op, unsigned mask, Thread* lanes);
-  Thread* lanes_of(const Thread& thread) { return &threads_[thread.number / kWarpThreads * kWarpThreads]; }
+  bool is_sound(const Thread& thread, const Warp& warp) const;
+  [[noreturn]] void fail_collective(const Thread& thread, const Warp& warp);
+  void complete(const Thread& last, Warp& warp, void* tag);
+  void compute_results(WarpOp op, unsigned mask, Thread* lanes);
+  void compute_shuffle(WarpOp op, unsigned mask, Thread* lanes);
+  const Thread* lanes_of(const Thread& thread) const {
+    return &threads_[thread.number / kWarpThreads * kWarpThreads];
+  }
   [[noreturn]] void fail_missing_lane(const Thread& leaving);
 
   /// Reports `format`, as printf, for the running thread, and gives up the grid.
@@ -117,6 +128,7 @@ class Engine {
   int warp_count_ = 0;
 
   // The block.
+  uint3 indices_[kMaxBlockThreads];
   Thread threads_[kMaxBlockThreads];
   State states_[kMaxBlockThreads];
   std::uint16_t order_[kMaxBlockThreads];
@@ -150,5 +162,43 @@ class Engine {
   control::Order order_mode_ = control::Order::kForward;
   std::minstd_rand random_;
 };
+
+inline bool Engine::prefers_unstarted() {
+  if (ready_begin_ == ready_end_) return true;
+  return order_mode_ == control::Order::kRandom && random(2) == 0;
+}
+
+/// Lets another thread run: one that can go on, or one not started, or, with none, the host. Inline, so that
+/// a wait touches as little of the stack as possible.
+inline void Engine::give_way() {
+  Fiber* const left = fiber_;
+  Fiber* next = nullptr;
+  if (next_ < count_ && prefers_unstarted()) {
+    next = &fiber_for_next();
+  } else if (ready_begin_ != ready_end_) {
+    Thread& thread = threads_[ready_[ready_begin_++ % kMaxBlockThreads]];
+    states_[thread.number] = State::kRunning;
+    next = thread.fiber;
+    current_ = &thread;
+    threadIdx = indices_[thread.number];
+    if (ready_begin_ != ready_end_) threads_[ready_[ready_begin_ % kMaxBlockThreads]].fiber->prefetch();
+  } else {
+    next = &host_;
+  }
+  if (next == left) return;
+  fiber_ = next;
+  left->switch_to(*next);
+}
+
+inline void Engine::make_ready(int thread) {
+  states_[thread] = State::kReady;
+  ready_[ready_end_++ % kMaxBlockThreads] = static_cast<std::uint16_t>(thread);
+}
+
+/// Ahead of the others: the threads of one warp go on together, while their stacks are in the cache.
+inline void Engine::make_ready_first(int thread) {
+  states_[thread] = State::kReady;
+  ready_[--ready_begin_ % kMaxBlockThreads] = static_cast<std::uint16_t>(thread);
+}
 
 }  // namespace simt

@@ -27,19 +27,22 @@ namespace simt::sanitizer {
 inline bool is_thread_sanitizer() { return __tsan_create_fiber != nullptr; }
 inline bool is_address_sanitizer() { return __asan_poison_memory_region != nullptr; }
 
+/// Whether there is anything to tell a sanitizer.
+inline const bool kIsActive = is_thread_sanitizer() || is_address_sanitizer();
+
 inline void poison(const void* start, std::size_t bytes) {
-  if (__asan_poison_memory_region != nullptr) __asan_poison_memory_region(start, bytes);
+  if (is_address_sanitizer()) __asan_poison_memory_region(start, bytes);
 }
 inline void unpoison(const void* start, std::size_t bytes) {
-  if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(start, bytes);
+  if (is_address_sanitizer()) __asan_unpoison_memory_region(start, bytes);
 }
 
 /// What happened before release(tag) is seen after acquire(tag).
 inline void release(void* tag) {
-  if (__tsan_release != nullptr) __tsan_release(tag);
+  if (kIsActive && is_thread_sanitizer()) __tsan_release(tag);
 }
 inline void acquire(void* tag) {
-  if (__tsan_acquire != nullptr) __tsan_acquire(tag);
+  if (kIsActive && is_thread_sanitizer()) __tsan_acquire(tag);
 }
 
 }  // namespace simt::sanitizer

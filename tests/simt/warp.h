@@ -36,26 +36,29 @@ enum class WarpOp : std::uint8_t {
 /// A function that plays an instruction of a whole warp; lanes outside the mask have null.
 using WarpFunction = void (*)(void* const payload[32], unsigned mask);
 
-/// What one lane brings to a collective.
-struct WarpRequest {
-  std::uint64_t value = 0;
-  int argument = 0;  // lane, distance or lane mask of a shuffle
-  int width = 32;
-  void* payload = nullptr;
-  WarpFunction function = nullptr;
-};
+/// Waits for the lanes of `mask`, which bring the same operation, and returns this lane's result. `argument`
+/// is for shuffles, see shuffle_argument(). Everything fits into registers.
+std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument,
+                              Location where);
 
-/// Waits for the lanes of `mask`, which bring the same operation, and returns this lane's result.
-std::uint64_t warp_collective(WarpOp op, unsigned mask, const WarpRequest& request, Location where);
+/// The lane, distance or lane mask of a shuffle, of which only the low five bits count, and its width.
+constexpr unsigned shuffle_argument(int argument, int width) {
+  return (static_cast<unsigned>(argument) & 31u) | static_cast<unsigned>(width) << 8;
+}
+inline constexpr unsigned kNoShuffle = shuffle_argument(0, 32);
+
+/// What one lane brings to a warp instruction.
+struct WarpCall {
+  WarpFunction function;
+  void* payload;
+};
 
 /// Calls `function` once, with the payloads of all lanes, when the last lane of `mask` has arrived. The
 /// emulated branch of wrappers around PTX instructions such as mma.sync.
 inline void warp_custom(unsigned mask, WarpFunction function, void* payload,
                         Location where = Location::current()) {
-  WarpRequest request;
-  request.payload = payload;
-  request.function = function;
-  warp_collective(WarpOp::kCustom, mask, request, where);
+  const WarpCall call{function, payload};
+  warp_collective(WarpOp::kCustom, mask, reinterpret_cast<std::uintptr_t>(&call), kNoShuffle, where);
 }
 
 /// Types that shuffles move on the device.
@@ -80,18 +83,12 @@ T from_word(std::uint64_t word) {
 
 template <Shuffled T>
 T shuffle(WarpOp op, unsigned mask, const T& value, int argument, int width, Location where) {
-  WarpRequest request;
-  request.value = to_word(value);
-  request.argument = argument;
-  request.width = width;
-  return from_word<T>(warp_collective(op, mask, request, where));
+  return from_word<T>(warp_collective(op, mask, to_word(value), shuffle_argument(argument, width), where));
 }
 
 template <class T>
 T collect(WarpOp op, unsigned mask, T value, Location where) {
-  WarpRequest request;
-  request.value = to_word(value);
-  return from_word<T>(warp_collective(op, mask, request, where));
+  return from_word<T>(warp_collective(op, mask, to_word(value), kNoShuffle, where));
 }
 
 }  // namespace simt
@@ -118,7 +115,7 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
 }
 
 inline void __syncwarp(unsigned mask = 0xffffffffu, simt::Location where = simt::Location::current()) {
-  simt::warp_collective(simt::WarpOp::kSync, mask, {}, where);
+  simt::warp_collective(simt::WarpOp::kSync, mask, 0, simt::kNoShuffle, where);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               simt::Location where = simt::Location::current()) {
@@ -134,18 +131,15 @@ inline int __all_sync(unsigned mask, int predicate, simt::Location where = simt:
 template <class T>
 requires std::is_arithmetic_v<T>
 unsigned __match_any_sync(unsigned mask, T value, simt::Location where = simt::Location::current()) {
-  simt::WarpRequest request;
-  request.value = simt::to_word(value);
-  return static_cast<unsigned>(simt::warp_collective(simt::WarpOp::kMatchAny, mask, request, where));
+  return static_cast<unsigned>(
+      simt::warp_collective(simt::WarpOp::kMatchAny, mask, simt::to_word(value), simt::kNoShuffle, where));
 }
 template <class T>
 requires std::is_arithmetic_v<T>
 unsigned __match_all_sync(unsigned mask, T value, int* equal,
                           simt::Location where = simt::Location::current()) {
-  simt::WarpRequest request;
-  request.value = simt::to_word(value);
-  const auto lanes =
-      static_cast<unsigned>(simt::warp_collective(simt::WarpOp::kMatchAll, mask, request, where));
+  const auto lanes = static_cast<unsigned>(
+      simt::warp_collective(simt::WarpOp::kMatchAll, mask, simt::to_word(value), simt::kNoShuffle, where));
   *equal = lanes != 0;
   return lanes;
 }
