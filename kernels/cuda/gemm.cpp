@@ -82,9 +82,9 @@ class LtPlan {
     const MatrixRef right = b ? p_.b : packed(p_.b, p_.k, p_.n, packed_b_);
     if (direct) {
       if (seed_.data) copy_matrices(p_.batch, p_.m, p_.n, seed_, p_.c);
-      return multiply(left, right);
+      if (multiply(left, right)) return true;
     }
-    return multiply_apart(left, right);
+    return worth_copying && multiply_apart(left, right);
   }
 
  private:

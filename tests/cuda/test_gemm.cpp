@@ -227,6 +227,21 @@ TEST_CASE("a device batch is each of its products") {
     }
 }
 
+TEST_CASE("a device batch shares its bias") {
+  for (const Dtype dtype : {kFloat, kHalf, kDouble})
+    for (const i64 m : {6, 90}) {
+      CAPTURE(dtype_name(dtype), m);
+      Matrix a(dtype, m, 70, Matrix::kRowMajor, 3), b(dtype, 70, 20, Matrix::kRowMajor, 3);
+      Matrix c(dtype, m, 20, Matrix::kRowMajor, 3), bias(dtype, 1, 20);
+      a.fill(32), b.fill(33), bias.fill(34);
+      Epilogue e;
+      e.bias = bias.ref().data;
+      e.bias_dtype = dtype;
+      multiply(a, b, c, e);
+      check_product(a, b, c, e, nullptr, &bias);
+    }
+}
+
 TEST_CASE("device operands broadcast with zero strides") {
   const i64 batch = 4, m = 5, n = 33, k = 70;
   for (const Dtype dtype : {kFloat, kHalf, kDouble}) {

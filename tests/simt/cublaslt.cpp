@@ -278,6 +278,7 @@ cublasStatus_t examine(const Product& p) {
     if (op != CUBLAS_OP_N && op != CUBLAS_OP_T) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (!are_types_supported(p) || !is_epilogue_supported(p.desc.epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (p.has_bias() && p.d.batch > 1) return CUBLAS_STATUS_NOT_SUPPORTED;  // so that callers do without
   for (const Layout* x : {&p.a, &p.b, &p.c, &p.d}) {
     if (x->rows < 1 || x->cols < 1 || x->ld < x->rows || x->batch_stride < 0)
       return refuse(CUBLAS_STATUS_INVALID_VALUE, "a matrix without elements, or with overlapping columns");
