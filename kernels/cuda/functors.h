@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "halftone/engine/host_device.h"
 #include "halftone/kernels/cuda/device.h"
 #include "halftone/kernels/params.h"
 #include "halftone/kernels/update_numbers.h"
