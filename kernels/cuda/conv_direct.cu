@@ -3,6 +3,8 @@
 
 #include "halftone/kernels/cuda/device.h"
 //
+#include <type_traits>
+
 #include "halftone/kernels/cuda/block.h"
 #include "halftone/kernels/cuda/conv_geometry.h"
 #include "halftone/kernels/cuda/conv_kernels.h"
@@ -18,8 +20,17 @@ struct Dtypes {
   Dtype result, left, right, bias;
 };
 
+/// Element `i` of an operand whose elements are T; void: known at run time only.
+template <class C, class T>
+__device__ C fetch(const void* data, Dtype dtype, i64 i) {
+  if constexpr (std::is_void_v<T>)
+    return read<C>(data, dtype, i);
+  else
+    return to_compute<C>(static_cast<const T*>(data)[i]);
+}
+
 /// One thread per output.
-template <class C>
+template <class C, class T>
 __global__ void conv_forward_kernel(void* out, const void* x, const void* w, const void* bias, Dtypes dtypes,
                                     ConvGeometry g) {
   const i64 count = g.n * g.oc * g.oh * g.ow, plane = g.h * g.w;
@@ -33,8 +44,8 @@ __global__ void conv_forward_kernel(void* out, const void* x, const void* w, con
       for (i64 ky = 0; ky < g.kh; ++ky) {
         for (i64 kx = 0; kx < g.kw; ++kx, ++tap) {
           const i64 at = g.input_at(oy, ox, ky, kx);
-          const C value = at >= 0 ? read<C>(x, dtypes.left, (first + c) * plane + at) : C(0);
-          sum += value * read<C>(w, dtypes.right, tap);
+          const C value = at >= 0 ? fetch<C, T>(x, dtypes.left, (first + c) * plane + at) : C(0);
+          sum += value * fetch<C, T>(w, dtypes.right, tap);
         }
       }
     }
@@ -44,7 +55,7 @@ __global__ void conv_forward_kernel(void* out, const void* x, const void* w, con
 }
 
 /// One thread per input.
-template <class C>
+template <class C, class T>
 __global__ void conv_grad_input_kernel(void* gx, const void* gy, const void* w, Dtypes dtypes,
                                        ConvGeometry g) {
   const i64 count = g.n * g.c * g.h * g.w, plane = g.oh * g.ow, taps = g.kh * g.kw;
@@ -58,7 +69,8 @@ __global__ void conv_grad_input_kernel(void* gx, const void* gy, const void* w, 
         for (i64 kx = 0; kx < g.kw; ++kx, ++tap) {
           const i64 at = g.output_at(y, x, ky, kx);
           if (at < 0) continue;
-          sum += read<C>(gy, dtypes.left, (image * g.oc + o) * plane + at) * read<C>(w, dtypes.right, tap);
+          sum += fetch<C, T>(gy, dtypes.left, (image * g.oc + o) * plane + at) *
+                 fetch<C, T>(w, dtypes.right, tap);
         }
       }
     }
@@ -68,7 +80,7 @@ __global__ void conv_grad_input_kernel(void* gx, const void* gy, const void* w, 
 
 /// One block per weight. A thread's products lie kThreads positions apart; the threads' sums are added in
 /// fp64.
-template <class C>
+template <class C, class T>
 __global__ void conv_grad_weight_kernel(void* gw, const void* gy, const void* x, Dtypes dtypes,
                                         ConvGeometry g) {
   const i64 taps = g.kh * g.kw, count = g.oc * g.group_c * taps, positions = g.oh * g.ow;
@@ -79,15 +91,29 @@ __global__ void conv_grad_weight_kernel(void* gw, const void* gy, const void* x,
     for (i64 p = thread_id(); p < g.n * positions; p += block_size()) {
       const i64 image = p / positions, position = p % positions;
       const i64 at = g.input_at(position / g.ow, position % g.ow, ky, kx);
-      const C value = at >= 0 ? read<C>(x, dtypes.right, (image * g.c + channel) * g.h * g.w + at) : C(0);
-      sum += read<C>(gy, dtypes.left, (image * g.oc + o) * positions + position) * value;
+      const C value = at >= 0 ? fetch<C, T>(x, dtypes.right, (image * g.c + channel) * g.h * g.w + at) : C(0);
+      sum += fetch<C, T>(gy, dtypes.left, (image * g.oc + o) * positions + position) * value;
     }
     const double total = block_sum(static_cast<double>(sum));
     if (thread_id() == 0) write<C>(gw, dtypes.result, i, static_cast<C>(total));
   }
 }
 
-bool any_float64(const Dtypes& d) { return d.result == kDouble || d.left == kDouble || d.right == kDouble; }
+/// Calls f<C, T>() with the type to compute in and the operands' element type.
+template <class F>
+void dispatch(const Dtypes& d, F f) {
+  if (d.result == kDouble || d.left == kDouble || d.right == kDouble)
+    return f.template operator()<double, void>();
+  if (d.left != d.right) return f.template operator()<float, void>();
+  switch (d.left) {
+    case kHalf:
+      return f.template operator()<float, Half>();
+    case kBFloat16:
+      return f.template operator()<float, BFloat16>();
+    default:
+      return f.template operator()<float, float>();
+  }
+}
 
 }  // namespace
 
@@ -95,39 +121,27 @@ void conv_forward_direct(const Tensor& out, const Tensor& x, const Tensor& w, co
                          const ConvShape& shape) {
   const Dtypes dtypes{out.scalar_type(), x.scalar_type(), w.scalar_type(),
                       bias.defined() ? bias.scalar_type() : kFloat};
-  const void* bias_data = bias.defined() ? bias.data_ptr() : nullptr;
-  const ConvGeometry geometry(shape);
-  const unsigned blocks = blocks_for(out.numel());
-  if (any_float64(dtypes))
-    launch<conv_forward_kernel<double>>(blocks, kThreads, 0, out.data_ptr(), x.data_ptr(), w.data_ptr(),
-                                        bias_data, dtypes, geometry);
-  else
-    launch<conv_forward_kernel<float>>(blocks, kThreads, 0, out.data_ptr(), x.data_ptr(), w.data_ptr(),
-                                       bias_data, dtypes, geometry);
+  const void* const bias_data = bias.defined() ? bias.data_ptr() : nullptr;
+  dispatch(dtypes, [&]<class C, class T>() {
+    launch<conv_forward_kernel<C, T>>(blocks_for(out.numel()), kThreads, 0, out.data_ptr(), x.data_ptr(),
+                                      w.data_ptr(), bias_data, dtypes, ConvGeometry(shape));
+  });
 }
 
 void conv_grad_input_direct(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvShape& shape) {
   const Dtypes dtypes{gx.scalar_type(), gy.scalar_type(), w.scalar_type(), kFloat};
-  const ConvGeometry geometry(shape);
-  const unsigned blocks = blocks_for(gx.numel());
-  if (any_float64(dtypes))
-    launch<conv_grad_input_kernel<double>>(blocks, kThreads, 0, gx.data_ptr(), gy.data_ptr(), w.data_ptr(),
-                                           dtypes, geometry);
-  else
-    launch<conv_grad_input_kernel<float>>(blocks, kThreads, 0, gx.data_ptr(), gy.data_ptr(), w.data_ptr(),
-                                          dtypes, geometry);
+  dispatch(dtypes, [&]<class C, class T>() {
+    launch<conv_grad_input_kernel<C, T>>(blocks_for(gx.numel()), kThreads, 0, gx.data_ptr(), gy.data_ptr(),
+                                         w.data_ptr(), dtypes, ConvGeometry(shape));
+  });
 }
 
 void conv_grad_weight_direct(const Tensor& gw, const Tensor& gy, const Tensor& x, const ConvShape& shape) {
   const Dtypes dtypes{gw.scalar_type(), gy.scalar_type(), x.scalar_type(), kFloat};
-  const ConvGeometry geometry(shape);
-  const unsigned blocks = blocks_for(gw.numel(), 1);
-  if (any_float64(dtypes))
-    launch<conv_grad_weight_kernel<double>>(blocks, kThreads, 0, gw.data_ptr(), gy.data_ptr(), x.data_ptr(),
-                                            dtypes, geometry);
-  else
-    launch<conv_grad_weight_kernel<float>>(blocks, kThreads, 0, gw.data_ptr(), gy.data_ptr(), x.data_ptr(),
-                                           dtypes, geometry);
+  dispatch(dtypes, [&]<class C, class T>() {
+    launch<conv_grad_weight_kernel<C, T>>(blocks_for(gw.numel(), 1), kThreads, 0, gw.data_ptr(),
+                                          gy.data_ptr(), x.data_ptr(), dtypes, ConvGeometry(shape));
+  });
 }
 
 }  // namespace halftone::cuda
