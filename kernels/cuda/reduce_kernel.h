@@ -307,13 +307,10 @@ __global__ void reduce_columns_kernel(ReduceJob job, const void* in, void* out, 
       }
       __syncthreads();
     }
-    if (y == 0) {
-      HT_UNROLL
-      for (int j = 0; j < W; ++j) {
-        if (j < width) {
-          deliver(job, row_of_outputs + column + j, segment, shared[j][x], out, partial, first);
-        }
-      }
+    const std::int64_t done = tile * job.lanes * W + thread_id();  // this thread's column from here on
+    if (thread_id() < job.lanes * W && done < columns) {
+      deliver(job, row_of_outputs + done, segment, shared[thread_id() % W][thread_id() / W], out, partial,
+              first);
     }
     __syncthreads();
   }
