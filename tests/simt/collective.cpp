@@ -316,7 +316,7 @@ std::string Engine::describe_deadlock() const {
                       group, name_of(thread.op), thread.mask, thread.file, thread.line);
       } else {
         std::snprintf(line, sizeof(line), "\n  warp %d lanes 0x%08x wait in __syncthreads at %s:%d", warp,
-                      group, thread.file, thread.line);
+                      group, barrier_where_.file, barrier_where_.line);
       }
       text += line;
     }

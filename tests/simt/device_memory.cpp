@@ -53,6 +53,7 @@ DeviceMemory::DeviceMemory() {
 
 void* DeviceMemory::allocate(std::size_t bytes, int device) {
   ++count_;
+  install_fault_handler();
   if (settings().failing_allocation > 0 && --settings().failing_allocation == 0) return nullptr;
   std::size_t& in_use = in_use_.at(static_cast<std::size_t>(device));
   if (bytes > settings().device_memory || in_use + bytes > settings().device_memory) return nullptr;

@@ -67,7 +67,7 @@ class DeviceMemory {
   bool guarded_ = false;
 };
 
-/// Installs the handler of illegal accesses for this process, and its stack for this host thread.
+/// Makes sure that the handler of illegal accesses is in place, with a stack on this host thread.
 void install_fault_handler();
 
 }  // namespace simt

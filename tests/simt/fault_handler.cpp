@@ -23,28 +23,34 @@ struct sigaction previous_bus;
 class SignalStack {
  public:
   SignalStack() {
-    stack_t present{};
-    sigaltstack(nullptr, &present);
-    if ((present.ss_flags & SS_DISABLE) == 0 && present.ss_size >= kBytes) return;  // a sanitizer's
     memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory_ == MAP_FAILED) std::abort();
-    stack_t own{};
-    own.ss_sp = memory_;
-    own.ss_size = kBytes;
-    sigaltstack(&own, &previous_);
   }
   ~SignalStack() {
-    if (memory_ == nullptr) return;
-    sigaltstack(&previous_, nullptr);
+    stack_t present{};
+    if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == memory_) {
+      present.ss_flags = SS_DISABLE;
+      sigaltstack(&present, nullptr);
+    }
     munmap(memory_, kBytes);
   }
   SignalStack(const SignalStack&) = delete;
   SignalStack& operator=(const SignalStack&) = delete;
 
+  /// Unless somebody else, such as a test framework or a sanitizer, provides one.
+  void offer() const {
+    stack_t present{};
+    sigaltstack(nullptr, &present);
+    if ((present.ss_flags & SS_DISABLE) == 0) return;
+    stack_t own{};
+    own.ss_sp = memory_;
+    own.ss_size = kBytes;
+    sigaltstack(&own, nullptr);
+  }
+
  private:
   static constexpr std::size_t kBytes = std::size_t{64} << 10;
   void* memory_ = nullptr;
-  stack_t previous_{};
 };
 
 /// Who touched the address.
@@ -109,15 +115,17 @@ void handle_fault(int signal, siginfo_t* info, void*) {
 
 void install_fault_handler() {
   static thread_local const SignalStack stack;
-  static const bool installed = [] {
-    struct sigaction action {};
-    action.sa_sigaction = handle_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    sigaction(SIGSEGV, &action, &previous_segv);
-    sigaction(SIGBUS, &action, &previous_bus);
-    return true;
-  }();
-  static_cast<void>(installed);
+  struct sigaction present {};
+  sigaction(SIGSEGV, nullptr, &present);
+  // Test frameworks put handlers of their own in front and take them away again, with whatever came in
+  // between.
+  if ((present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == handle_fault) return;
+  stack.offer();
+  struct sigaction action {};
+  action.sa_sigaction = handle_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, &previous_segv);
+  sigaction(SIGBUS, &action, &previous_bus);
 }
 
 }  // namespace simt

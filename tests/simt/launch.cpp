@@ -20,7 +20,11 @@ namespace {
 
 /// All registered kernels, and what cudaFuncSetAttribute was called with.
 struct Kernels {
-  std::map<const void*, KernelInfo> known;
+  struct Known {
+    KernelInfo info;
+    std::string name;
+  };
+  std::map<const void*, Known> known;
   std::map<const void*, int> dynamic_shared;
 };
 
@@ -91,23 +95,25 @@ cudaError_t check_limits(const std::string& name, const cudaLaunchConfig_t& conf
   return cudaSuccess;
 }
 
-/// Every pointer parameter must point into memory that the device can reach.
-cudaError_t check_pointers(const std::string& name, const KernelInfo& kernel, void** values) {
+/// Every pointer parameter must point into memory that `device` can reach.
+cudaError_t check_pointers(const std::string& name, const KernelInfo& kernel, void** values, int device) {
   for (std::size_t i = 0; i < kernel.parameter_count; ++i) {
     if (!kernel.parameters[i].is_pointer) continue;
     const void* pointer = nullptr;
     std::memcpy(&pointer, values[i], sizeof(pointer));
-    if (pointer == nullptr || is_pinned_range(pointer, 0) || is_device_range(pointer, 0)) continue;
+    if (pointer == nullptr || is_pinned_range(pointer, 0)) continue;
     const Allocation* allocation = DeviceMemory::instance().find(pointer);
     if (allocation == nullptr) {
       report(format("argument %zu of kernel %s is a host pointer (%p)", i, name.c_str(), pointer));
-    } else {
-      report(format(
-          "argument %zu of kernel %s points to %s device memory: allocation #%llu of %zu bytes, offset %ld",
-          i, name.c_str(), allocation->freed ? "freed" : "no",
-          static_cast<unsigned long long>(allocation->number), allocation->bytes,
-          static_cast<long>(static_cast<const char*>(pointer) - allocation->data)));
+      return cudaErrorInvalidValue;
     }
+    const bool is_in_use = is_device_range(pointer, 0);
+    if (is_in_use && allocation->device == device) continue;
+    const char* where = allocation->freed ? "freed memory" : "no memory in use";
+    if (is_in_use) where = "memory of another device";
+    report(format("argument %zu of kernel %s points to %s: allocation #%llu of %zu bytes, offset %ld", i,
+                  name.c_str(), where, static_cast<unsigned long long>(allocation->number), allocation->bytes,
+                  static_cast<long>(static_cast<const char*>(pointer) - allocation->data)));
     return cudaErrorInvalidValue;
   }
   return cudaSuccess;
@@ -119,13 +125,18 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* function, void*
     note("a kernel was launched that was never registered");
     return cudaErrorInvalidDeviceFunction;
   }
-  const KernelInfo& kernel = found->second;
+  const KernelInfo& kernel = found->second.info;
+  const std::string& name = found->second.name;
   const auto raised = kernels().dynamic_shared.find(function);
   const bool is_raised = raised != kernels().dynamic_shared.end();
   const std::size_t allowed = is_raised ? static_cast<std::size_t>(raised->second) : limits::kSharedBytes;
-  const std::string name = kernel_name(kernel.signature);
+  const Stream* stream = find_stream(config.stream);
+  if (stream == nullptr || stream->device != current_device()) {
+    note(format("kernel %s: the stream is not one of the current device", name.c_str()));
+    return cudaErrorInvalidResourceHandle;
+  }
   cudaError_t status = check_limits(name, config, allowed);
-  if (status == cudaSuccess) status = check_pointers(name, kernel, values);
+  if (status == cudaSuccess) status = check_pointers(name, kernel, values, stream->device);
   if (status != cudaSuccess) return status;
 
   Grid grid;
@@ -148,7 +159,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* function, void*
 
 void add_kernel(const KernelInfo& kernel) {
   const std::lock_guard lock(runtime_lock());
-  kernels().known[kernel.function] = kernel;
+  kernels().known[kernel.function] = {kernel, kernel_name(kernel.signature)};
 }
 
 std::string kernel_name(const char* signature) {

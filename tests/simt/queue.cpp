@@ -23,8 +23,7 @@ struct Queues {
   std::map<Event*, std::unique_ptr<Event>> events;
   std::uint64_t sequence = 0;
   std::uint64_t stream_ids = 0;
-  std::minstd_rand random;
-  std::uint64_t random_seed = 0;
+  std::minstd_rand random{static_cast<std::minstd_rand::result_type>(settings().streams_seed)};
 };
 
 Queues& queues() {
@@ -34,14 +33,7 @@ Queues& queues() {
 
 thread_local int operation_depth = 0;
 
-std::uint64_t random(std::uint64_t limit) {
-  Queues& all = queues();
-  if (all.random_seed != settings().streams_seed) {
-    all.random_seed = settings().streams_seed;
-    all.random.seed(static_cast<std::minstd_rand::result_type>(all.random_seed * 7919 + 1));
-  }
-  return all.random() % limit;
-}
+std::uint64_t random(std::uint64_t limit) { return queues().random() % limit; }
 
 void run_next(Stream& stream);
 
@@ -84,7 +76,7 @@ void run_all(Stream& stream) {
 /// In random mode: some operations of any streams.
 void run_some() {
   const OperationScope scope;
-  while (random(3) != 0) {
+  while (random(2) != 0) {
     std::vector<Stream*> busy;
     for (const auto& stream : queues().streams) {
       if (!stream->pending.empty()) busy.push_back(stream.get());
@@ -105,7 +97,13 @@ Stream& legacy_stream(int device) {
 
 }  // namespace
 
-OperationScope::OperationScope() { ++operation_depth; }
+void seed_queues(std::uint64_t seed) {
+  queues().random.seed(static_cast<std::minstd_rand::result_type>(seed));
+}
+
+OperationScope::OperationScope() {
+  if (operation_depth++ == 0) install_fault_handler();
+}
 OperationScope::~OperationScope() {
   if (--operation_depth == 0) DeviceMemory::instance().close();
 }

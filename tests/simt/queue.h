@@ -72,6 +72,9 @@ void synchronize(const EventRecord& record);
 void synchronize_device(int device);
 void synchronize_all();
 
+/// Of the choices that random mode makes.
+void seed_queues(std::uint64_t seed);
+
 /// Whether nothing is pending, with the ordering of the default stream. In random mode asking lets some work
 /// go on.
 bool is_idle(Stream& stream);

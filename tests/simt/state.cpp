@@ -97,7 +97,6 @@ cudaError_t device_status() {
     return true;
   }();
   static_cast<void>(prepared);
-  install_fault_handler();
   return sticky;
 }
 
@@ -117,6 +116,7 @@ void set_streams(Streams streams, std::uint64_t seed) {
   synchronize_all();
   settings().streams = streams;
   settings().streams_seed = seed;
+  seed_queues(seed);
   set_host_guard(streams != Streams::kEager);
 }
 
