@@ -137,12 +137,12 @@ Lines lines_of(const Tensor& values, const Tensor& indices, const Tensor& self, 
 void sort_long(const Tensor& values, const Tensor& indices, const Tensor& self, const Lines& lines) {
   const std::int64_t count = lines.lines.numel * lines.n;
   const int line_bits = bits_for(lines.lines.numel - 1);
-  const bool line_above = lines.bits + line_bits <= 64;
+  const bool line_above = line_bits > 0 && lines.bits + line_bits <= 64;
   const int key_bits = line_above ? lines.bits + line_bits : lines.bits;
   Pairs pairs(count, key_bits, self.device());
   launch<line_keys_kernel>(blocks_for(count), kThreads, 0, pairs.view(), self.data_ptr(), lines, line_above);
   pairs.sort(key_bits);
-  if (!line_above) {
+  if (line_bits > 0 && !line_above) {
     launch<line_numbers_kernel>(blocks_for(count), kThreads, 0, pairs.view(), count, lines.n);
     pairs.sort(line_bits);
   }

@@ -41,7 +41,7 @@ __global__ void uniform_kernel(T* out, std::int64_t n, bool packed, double low, 
     for (int k = 0; k < kCount; ++k) {
       double unit;
       if constexpr (kCount == 2) {
-        unit = philox::uniform(block.word[2 * k], block.word[2 * k + 1]);
+        unit = uniform64(block, k);
       } else {
         unit = (1.0 / (1 << kUniformBits<T>)) * (block.word[k] >> (32 - kUniformBits<T>));
       }

@@ -67,9 +67,8 @@ __global__ void draw_kernel(std::int64_t* out, const double* running, std::int64
     const std::int64_t row = i / draws, draw = i % draws;
     const philox::Block block =
         philox::block(seed, offset + static_cast<std::uint64_t>(row * blocks + draw / 2));
-    const int k = static_cast<int>(draw % 2);
     const double total = running[row * n + n - 1];
-    const double at = philox::uniform(block.word[2 * k], block.word[2 * k + 1]) * total;
+    const double at = uniform64(block, static_cast<int>(draw % 2)) * total;
     // The first running sum above `at`: never an index of weight 0. Rounding may put `at` on the total.
     const double below = std::nextafter(total, 0.0);
     out[i] = sums_up_to(running + row * n, n, at < below ? at : below);
@@ -85,8 +84,7 @@ __global__ void waiting_times_kernel(double* waiting, const double* weights, std
     const std::int64_t row = i / n, index = i % n;
     const philox::Block block =
         philox::block(seed, offset + static_cast<std::uint64_t>(row * blocks + index / 2));
-    const int k = static_cast<int>(index % 2);
-    const double time = -std::log1p(-philox::uniform(block.word[2 * k], block.word[2 * k + 1]));
+    const double time = -std::log1p(-uniform64(block, static_cast<int>(index % 2)));
     waiting[i] = weights[i] > 0 ? time / weights[i] : std::numeric_limits<double>::infinity();
   }
 }

@@ -15,9 +15,18 @@ __device__ inline std::uint64_t stream_offset(std::uint64_t offset, const std::u
   return offset + (base != nullptr ? *base : 0);
 }
 
-/// Two words as one number of 64 bits.
+/// Half `i` of the block, 0 or 1, as one number of 64 bits. By choice and not by index, which would put the
+/// block into local memory.
 __device__ inline std::uint64_t word64(const philox::Block& block, int i) {
-  return std::uint64_t{block.word[2 * i]} << 32 | block.word[2 * i + 1];
+  const std::uint32_t high = i == 0 ? block.word[0] : block.word[2],
+                      low = i == 0 ? block.word[1] : block.word[3];
+  return std::uint64_t{high} << 32 | low;
+}
+
+/// The same half as a number in [0, 1).
+__device__ inline double uniform64(const philox::Block& block, int i) {
+  const std::uint64_t word = word64(block, i);
+  return philox::uniform(static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word));
 }
 
 /// Values first .. first + N of a contiguous tensor of n elements, as one access where `packed`: the memory

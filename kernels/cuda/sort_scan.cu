@@ -23,7 +23,10 @@ __global__ void exclusive_scan_kernel(std::int64_t* counts, std::int64_t* totals
 }  // namespace
 
 void exclusive_scan(const Tensor& counts, const Tensor& totals, std::int64_t rows, std::int64_t n) {
-  launch<exclusive_scan_kernel>(static_cast<unsigned>(rows), kThreads, 0, counts.data_ptr<std::int64_t>(),
+  // No more warps than the row fills.
+  const std::int64_t warps = (n + 31) / 32;
+  const unsigned threads = warps < kThreads / 32 ? static_cast<unsigned>(32 * warps) : kThreads;
+  launch<exclusive_scan_kernel>(static_cast<unsigned>(rows), threads, 0, counts.data_ptr<std::int64_t>(),
                                 totals.data_ptr<std::int64_t>(), n);
 }
 

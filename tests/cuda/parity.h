@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "halftone/engine/cuda.h"
+#include "halftone/tests/support/kernel_tensors.h"
+
+/// Kernels of the device against those of the CPU: the same memory, all of it compared afterwards, so that a
+/// write outside a tensor shows too.
+namespace halftone::testing {
+
+inline constexpr ScalarType kAllTypes[] = {kByte, kBool, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble};
+inline constexpr ScalarType kFloatTypes[] = {kHalf, kBFloat16, kFloat, kDouble};
+
+/// How a tensor lies in its memory.
+enum class Layout {
+  kDense,
+  kReversed,    // the first dimension is the innermost
+  kGaps,        // other elements before, between and behind
+  kMisaligned,  // dense, but one element off
+};
+inline constexpr Layout kLayouts[] = {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned};
+
+inline Tensor laid_out(ScalarType dtype, const Dims& sizes, Layout layout) {
+  const std::int64_t n = count_elements(sizes);
+  switch (layout) {
+    case Layout::kDense:
+      return empty(dtype, sizes);
+    case Layout::kReversed: {
+      Dims strides(sizes.size(), 1);
+      for (std::size_t d = 1; d < sizes.size(); ++d)
+        strides[d] = strides[d - 1] * std::max<std::int64_t>(1, sizes[d - 1]);
+      return strided(dtype, sizes, strides, 0, n);
+    }
+    case Layout::kGaps: {
+      Dims strides = contiguous_strides(sizes);
+      for (std::int64_t& stride : strides) stride *= 3;
+      return strided(dtype, sizes, strides, 2, 3 * n + 4);
+    }
+    case Layout::kMisaligned:
+      break;
+  }
+  return strided(dtype, sizes, contiguous_strides(sizes), 1, n + 1);
+}
+
+/// All memory of a tensor, as a list of its dtype.
+inline Tensor memory_of(const Tensor& t) {
+  const auto bytes = static_cast<std::int64_t>(t.storage().bytes());
+  return window(t, {bytes / t.itemsize()}, {1}, 0);
+}
+
+/// Numbers between -70 and 70 (0 to 9 in bytes), with repetitions, whose sums are rounded.
+inline Tensor filled(ScalarType dtype, const Dims& sizes, Layout layout, unsigned seed) {
+  const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
+  std::mt19937 random(seed);
+  for (std::int64_t i = 0; i < memory.numel(); ++i) {
+    const auto number = static_cast<double>(random() % 1000);
+    put(memory, i, dtype == kByte ? std::floor(number / 100) : (number - 500) / 7);
+  }
+  return t;
+}
+
+/// Indices from 0 to limit - 1.
+inline Tensor random_indices(ScalarType dtype, const Dims& sizes, std::int64_t limit, Layout layout,
+                             unsigned seed) {
+  const Tensor t = laid_out(dtype, sizes, layout);
+  std::mt19937_64 random(seed);
+  for (std::int64_t i = 0; i < t.numel(); ++i)
+    put(t, i, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit)));
+  return t;
+}
+
+/// A copy on the device, lying in its memory as `t` in its own.
+inline Tensor on_device(const Tensor& t) {
+  const Tensor memory = memory_of(t).to(Device(kCUDA));
+  return window(memory, t.sizes().dims(), t.strides().dims(), t.storage_offset());
+}
+
+/// Whether all memory of both has the same bits.
+inline bool same_memory(const Tensor& host, const Tensor& device) {
+  const Tensor a = memory_of(host), b = memory_of(device).cpu();
+  return a.numel() == b.numel() &&
+         (a.numel() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0);
+}
+
+inline std::string name_of(Layout layout) {
+  return std::vector<const char*>{"dense", "reversed", "gaps",
+                                  "misaligned"}[static_cast<std::size_t>(layout)];
+}
+
+}  // namespace halftone::testing
