@@ -49,8 +49,12 @@ __global__ void __launch_bounds__(kTileThreads)
 
   HT_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    const bool seen = at.first + first_row() + r < p.seen_keys();
     HT_UNROLL
-    for (int c = 0; c < kColumns; ++c) key_result.at[r][c] *= static_cast<C>(p.scale);
+    for (int c = 0; c < kColumns; ++c) {
+      key_result.at[r][c] = seen ? key_result.at[r][c] * static_cast<C>(p.scale) : C(0);
+      value_result.at[r][c] = seen ? value_result.at[r][c] : C(0);
+    }
   }
   write_part(gk, gk_dtype, key_result, at.b, p.keys, p.features, at.first, at.column);
   write_part(gv, gv_dtype, value_result, at.b, p.keys, p.value_features, at.first, at.column);

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kMmaThreads)
 
   const float factor[2] = {rows[0].inverse(), rows[1].inverse()};
   write_rows<kWidth>(out + at.b * p.length * p.value_features, result, factor, at.first + at.warp_row,
-                     p.length, p.value_features);
+                     p.length, p.length, p.value_features);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

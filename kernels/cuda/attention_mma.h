@@ -130,20 +130,22 @@ __device__ inline void multiply_weights(Sums<kWidth / 8>& result, const Sums<kGr
   }
 }
 
-/// The warp's 16 rows of a result, times a factor for rows row and row + 8 of each lane.
+/// The warp's 16 rows of a result, times a factor for rows row and row + 8 of each lane; zeros from row `end`
+/// on.
 template <int kWidth, class T>
 __device__ inline void write_rows(T* out, const Sums<kWidth / 8>& sums, const float (&factor)[2],
-                                  std::int64_t first, std::int64_t rows, std::int64_t features) {
+                                  std::int64_t first, std::int64_t end, std::int64_t rows,
+                                  std::int64_t features) {
   HT_UNROLL
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = first + mma_row() + 8 * half;
     HT_UNROLL
     for (int c = 0; c < kWidth / 8; ++c) {
       if (row >= rows || 8 * c >= features) continue;
-      const float* pair = sums.at[c] + 2 * half;
-      store_pack(
-          out + row * features + 8 * c + 2 * mma_pair(),
-          Pack<T, 2>{{from_compute<T>(pair[0] * factor[half]), from_compute<T>(pair[1] * factor[half])}});
+      const float low = row < end ? sums.at[c][2 * half] * factor[half] : 0.0f;
+      const float high = row < end ? sums.at[c][2 * half + 1] * factor[half] : 0.0f;
+      store_pack(out + row * features + 8 * c + 2 * mma_pair(),
+                 Pack<T, 2>{{from_compute<T>(low), from_compute<T>(high)}});
     }
   }
 }

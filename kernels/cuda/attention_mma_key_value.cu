@@ -57,8 +57,9 @@ __global__ void __launch_bounds__(kMmaThreads)
   }
 
   const float scales[2] = {static_cast<float>(p.scale), static_cast<float>(p.scale)}, ones[2] = {1, 1};
-  write_rows<kWidth>(gk + at.b * p.keys * p.features, key_result, scales, first, p.keys, p.features);
-  write_rows<kWidth>(gv + at.b * p.keys * p.value_features, value_result, ones, first, p.keys,
+  write_rows<kWidth>(gk + at.b * p.keys * p.features, key_result, scales, first, p.seen_keys(), p.keys,
+                     p.features);
+  write_rows<kWidth>(gv + at.b * p.keys * p.value_features, value_result, ones, first, p.seen_keys(), p.keys,
                      p.value_features);
 }
 

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kMmaThreads)
 
 /// The gradient of queries; `gmask` may be null.
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kMmaThreads)
+__global__ void __launch_bounds__(kMmaThreads, 2)
     attention_mma_query_kernel(const T* g, const T* q, const T* k, const T* v, const void* mask,
                                const float* planes, T* gq, void* gmask, ScalarType gmask_dtype, Problem p) {
   HT_DYN_SHARED(T, memory);
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(kMmaThreads)
   }
 
   const float factor[2] = {static_cast<float>(p.scale), static_cast<float>(p.scale)};
-  write_rows<kWidth>(gq + at.b * p.length * p.features, result, factor, first, p.length, p.features);
+  write_rows<kWidth>(gq + at.b * p.length * p.features, result, factor, first, p.length, p.length,
+                     p.features);
   if (!gmask) return;
   const std::int64_t seen = (visible + kTile - 1) / kTile * kTile;
   for (int r = warp_id(); r < kTile; r += kMmaThreads / 32) {

@@ -45,6 +45,8 @@ struct Problem {
     const std::int64_t end = first + kTile < length ? first + kTile : length;
     return causal && end < keys ? end : keys;
   }
+  /// Keys that any query may see. The gradients of the others are zero, whatever the queries are.
+  HALFTONE_HD std::int64_t seen_keys() const { return causal && length < keys ? length : keys; }
 };
 
 /// `mask` is undefined where there is none, `g` in forward.
@@ -93,10 +95,7 @@ struct OnlineRow {
   __device__ C base() const { return top == -std::numeric_limits<C>::infinity() ? C(0) : top; }
   /// Of a row that sees no key: 0. If a score is infinite or NaN, so are all weights NaN.
   __device__ C inverse() const { return sum == 0 ? C(0) : C(1) / sum; }
-  __device__ RowStatistics<C> statistics(C dot) const {
-    const C infinity = std::numeric_limits<C>::infinity();
-    return {top == infinity ? std::numeric_limits<C>::quiet_NaN() : base(), inverse(), dot * inverse()};
-  }
+  __device__ RowStatistics<C> statistics(C dot) const { return {base(), inverse(), dot * inverse()}; }
 };
 
 /// Which weights of a tile of 64 queries and 64 keys count. Rows are queries, columns keys, both from the

@@ -6,7 +6,7 @@ namespace halftone::cuda::attention {
 namespace {
 
 template <class C>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, 2)
     attention_statistics_kernel(const void* g, const void* q, const void* k, const void* v, const void* mask,
                                 C* planes, Problem p) {
   HT_DYN_SHARED(C, memory);

@@ -340,14 +340,14 @@ TEST_CASE("attention on the device: infinities and NaN as on the CPU", "[cuda][a
   if (!cuda::is_available()) return;
   const double infinity = std::numeric_limits<double>::infinity();
   for (const ScalarType dtype : {kFloat, kHalf, kBFloat16}) {
-    // 70 weights with their sum, summed; on both devices.
+    // 90 weights with their sum, summed; on both devices.
     const double bound = 2 * (200 * 0x1p-24 + unit_roundoff(dtype));
     for (const bool causal : {false, true}) {
       for (int bad = 0; bad < 5; ++bad) {
         CAPTURE(dtype, causal, bad);
         // Small integers, so that every number of both devices is exact or not finite; all weights of a row
         // are equal.
-        Tensor q = zeros({70, 16}, dtype), k = ones({70, 16}, dtype), v = ones({70, 16}, dtype);
+        Tensor q = zeros({70, 16}, dtype), k = ones({90, 16}, dtype), v = ones({90, 16}, dtype);
         if (bad == 0) q.select(0, 66).fill_(std::nan(""));
         if (bad == 1) k.select(0, 68).fill_(infinity);  // 0 * infinity
         if (bad == 2) v.select(0, 3).fill_(infinity);
@@ -360,7 +360,8 @@ TEST_CASE("attention on the device: infinities and NaN as on the CPU", "[cuda][a
         const AttentionOptions options{1, causal, 0, {}};
         const auto run = [&](const AttentionKernels& kernels, Device device) {
           std::vector<Tensor> results;
-          for (int i = 0; i < 4; ++i) results.push_back(empty({70, 16}, TensorOptions(dtype).device(device)));
+          for (const i64 rows : {70, 70, 90, 90})
+            results.push_back(empty({rows, 16}, TensorOptions(dtype).device(device)));
           const Tensor x = q.to(device), y = k.to(device), z = v.to(device);
           kernels.forward(results[0], x, y, z, Tensor(), options);
           kernels.backward(results[1], results[2], results[3], Tensor(), g.to(device), x, y, z, Tensor(),
