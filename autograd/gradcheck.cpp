@@ -3,17 +3,27 @@
 #include <cmath>
 
 #include "halftone/autograd/autograd.h"
+#include "halftone/kernels/copy.h"
 
 namespace halftone::autograd {
 namespace {
 
-double& element(const Tensor& tensor, std::int64_t flat) {
-  std::int64_t offset = 0;
+/// Element `flat` (row-major), as a view of no dimensions.
+Tensor element(const Tensor& tensor, std::int64_t flat) {
+  std::int64_t offset = tensor.storage_offset();
   for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
     offset += flat % tensor.size(d) * tensor.stride(d);
     flat /= tensor.size(d);
   }
-  return tensor.data_ptr<double>()[offset];
+  const auto& storage = tensor.unsafe_impl()->storage;
+  return Tensor(make_intrusive<TensorImpl>(storage, kDouble, Dims{}, Dims{}, offset));
+}
+
+double value_of(const Tensor& tensor, std::int64_t flat) { return element(tensor, flat).item<double>(); }
+
+/// Past the version counter: graphs recorded before are done with the value.
+void set_value(const Tensor& tensor, std::int64_t flat, double value) {
+  kernels_for<CopyKernels>(tensor.device()).fill(element(tensor, flat), value, 0);
 }
 
 bool takes_part(const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); }
@@ -37,13 +47,13 @@ std::vector<Tensor> differentiable_outputs(const std::vector<Tensor>& outputs) {
 /// Fixed pseudo-random numbers in [0.5, 1.5): the output gradients that second order is checked against.
 Tensor probe_like(const Tensor& output, std::uint64_t seed) {
   NoGradGuard no_grad;
-  Tensor probe = empty(output.sizes(), kDouble);
+  Tensor probe = empty(output.sizes(), TensorOptions(kDouble).device(kCPU));
   double* data = probe.data_ptr<double>();
   for (std::int64_t i = 0; i < probe.numel(); ++i) {
     seed = seed * 6364136223846793005ull + 1442695040888963407ull;
     data[i] = 0.5 + static_cast<double>(seed >> 11) * 0x1p-53;
   }
-  return probe;
+  return probe.to(output.device());
 }
 
 }  // namespace
@@ -62,25 +72,26 @@ bool gradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs
     }
     for (std::int64_t i = 0; i < output.numel(); ++i) {
       Tensor one = zeros(output.sizes(), output.options());
-      element(one, i) = 1;
-      rows.push_back(grad({output}, targets, {one}, true, false, true));
+      set_value(one, i, 1);
+      rows.emplace_back();
+      for (const Tensor& row : grad({output}, targets, {one}, true, false, true))
+        rows.back().push_back(row.defined() ? row.detach().cpu() : row);
     }
     for (std::size_t t = 0; t < targets.size(); ++t) {
       for (std::int64_t j = 0; j < targets[t].numel(); ++j) {
         NoGradGuard no_grad;
-        double& x = element(targets[t], j);
-        const double x0 = x;
+        const double x0 = value_of(targets[t], j);
         const auto evaluate = [&](double value) {
-          x = value;
+          set_value(targets[t], j, value);
           const AutoGradMode recording(true);
-          return differentiable_outputs(function(inputs))[o].detach().clone();
+          return differentiable_outputs(function(inputs))[o].detach().to(kCPU, kDouble, false, true);
         };
         const Tensor above = evaluate(x0 + options.eps), below = evaluate(x0 - options.eps);
-        x = x0;
+        set_value(targets[t], j, x0);
         for (std::int64_t i = 0; i < output.numel(); ++i) {
-          const double numeric = (element(above, i) - element(below, i)) / (2 * options.eps);
+          const double numeric = (value_of(above, i) - value_of(below, i)) / (2 * options.eps);
           const Tensor& row = rows[static_cast<std::size_t>(i)][t];
-          const double analytic = row.defined() ? element(row, j) : 0;
+          const double analytic = row.defined() ? value_of(row, j) : 0;
           if (!(std::abs(numeric - analytic) <= options.atol + options.rtol * std::abs(numeric))) {
             fail("gradcheck", "d output ", o, "[", i, "] / d input ", t, "[", j, "] is ", analytic,
                  ", finite differences give ", numeric);

@@ -9,12 +9,6 @@ elseif(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
   message(FATAL_ERROR "halftone is built with g++ 12 or clang 14 and newer, found ${CMAKE_CXX_COMPILER_ID}")
 endif()
 
-if(HALFTONE_CUDA STREQUAL "ON")
-  message(FATAL_ERROR "HALFTONE_CUDA=ON: the CUDA backend is not in this release. Use AUTO or OFF.")
-elseif(NOT HALFTONE_CUDA MATCHES "^(AUTO|OFF)$")
-  message(FATAL_ERROR "HALFTONE_CUDA must be AUTO, ON or OFF, got '${HALFTONE_CUDA}'")
-endif()
-
 if(HALFTONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(HALFTONE_CCACHE_PROGRAM ccache)
   mark_as_advanced(HALFTONE_CCACHE_PROGRAM)
@@ -29,10 +23,10 @@ function(halftone_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # Contraction is off because a result must not depend on which products the compiler happens to fuse;
   # kernels ask for fma where they want it.
-  target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wno-psabi -ffp-contract=off -fno-math-errno $<$<CONFIG:Release>:-O2>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
+    -Wall -Wextra -Wpedantic -Wno-psabi -ffp-contract=off -fno-math-errno $<$<CONFIG:Release>:-O2>>)
   if(HALFTONE_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
   if(HALFTONE_SANITIZE)
     list(JOIN HALFTONE_SANITIZE "," names)

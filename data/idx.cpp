@@ -144,7 +144,7 @@ Tensor read_idx(const std::string& path) {
   if (file.read(&extra, 1) != 0) fail("read_idx", found, ": more data than the header's ", sizes);
   file.check_complete();
 
-  Tensor result = empty(sizes, type.dtype);
+  Tensor result = empty(sizes, TensorOptions(type.dtype).device(kCPU));
   decode(bytes, type, result);
   return result;
 }

@@ -11,7 +11,7 @@ RandomSampler::RandomSampler(std::int64_t size) : size_(static_cast<std::size_t>
 
 void RandomSampler::reset(std::optional<std::size_t> new_size) {
   if (new_size) size_ = *new_size;
-  order_ = randperm(static_cast<std::int64_t>(size_));
+  order_ = randperm(static_cast<std::int64_t>(size_), TensorOptions(kLong).device(kCPU));
   index_ = 0;
 }
 

@@ -4,7 +4,7 @@ namespace halftone::data::transforms {
 
 Tensor per_channel(const std::vector<double>& values) {
   if (values.empty()) fail("Normalize", "expected at least one value per statistic");
-  Tensor result = empty({static_cast<std::int64_t>(values.size()), 1, 1});
+  Tensor result = empty({static_cast<std::int64_t>(values.size()), 1, 1}, TensorOptions(kFloat).device(kCPU));
   for (std::size_t i = 0; i < values.size(); ++i) result.data_ptr<float>()[i] = static_cast<float>(values[i]);
   return result;
 }

@@ -1,18 +1,20 @@
 #include "halftone/engine/storage.h"
 
+#include "halftone/engine/cuda_backend.h"
+
 namespace halftone {
 
 Storage::Storage(std::size_t bytes, Device device)
     : data_(allocator_for(device).allocate(bytes, current_memory_category())),
       bytes_(bytes),
-      device_(device),
+      device_(cuda::resolve(device)),
       category_(current_memory_category()),
       owned_(true) {}
 
 Storage::Storage(void* data, std::size_t bytes, Device device, std::function<void(void*)> deleter)
     : data_(data),
       bytes_(bytes),
-      device_(device),
+      device_(cuda::resolve(device)),
       category_(MemoryCategory::kTemporary),
       owned_(false),
       deleter_(std::move(deleter)) {}

@@ -1,5 +1,7 @@
 #include "halftone/engine/tensor.h"
 
+#include "halftone/engine/cuda_backend.h"
+
 namespace halftone {
 namespace {
 
@@ -14,6 +16,11 @@ TensorOptions completed(const TensorOptions& options, const Tensor& tensor) {
 Scalar Tensor::item() const {
   if (numel() != 1) fail("item", "expected a tensor of one element, got ", *this);
   const void* element = data_ptr();
+  alignas(double) std::byte copied[sizeof(double)];
+  if (is_cuda()) {
+    cuda::backend()->read(copied, element, element_size(), device().index());
+    element = copied;
+  }
   return dispatch_all(scalar_type(), [&]<class T>() { return Scalar(*static_cast<const T*>(element)); });
 }
 

@@ -70,7 +70,7 @@ class Tensor {
   std::string toString() const;  ///< "CPUFloatType"-like summary: "float32[2, 3]"
 
   // --- Its data ---
-  /// Pointer to the first element; strides say where the others are.
+  /// Pointer to the first element, in the memory of the tensor's device; strides say where the others are.
   void* data_ptr() const { return impl().data(); }
   /// Throws Error unless T is the element type.
   template <class T>
@@ -89,6 +89,7 @@ class Tensor {
   TensorAccessor<T, N> accessor() const {
     if (dim() != static_cast<std::int64_t>(N))
       fail("accessor", "asked for ", N, " dimensions of ", toString());
+    if (is_cuda()) fail("accessor", toString(), " is on ", device(), ", where the host cannot read; call cpu() first");
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   /// The only element. Throws Error unless there is exactly one. Waits for the device.
@@ -152,6 +153,8 @@ class Tensor {
   Tensor type_as(const Tensor& other) const { return to(other); }
   Tensor cpu() const { return to(Device(kCPU)); }
   Tensor cuda() const { return to(Device(kCUDA)); }
+  Tensor pin_memory() const { return halftone::pin_memory(*this); }
+  bool is_pinned() const;
 
   // --- Operators as methods ---
   Tensor half() const { return to(kHalf); }

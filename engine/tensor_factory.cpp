@@ -77,7 +77,7 @@ void append(To*& out, const NestedList& values) {
 Tensor tensor(const NestedList& values, const TensorOptions& options) {
   const ScalarType dtype = options.dtype_opt().value_or(inferred_dtype(values));
   // The numbers are written on the host and moved as a whole.
-  const Tensor out = empty(shape_of(values), TensorOptions(dtype));
+  const Tensor out = empty(shape_of(values), TensorOptions(dtype).device(kCPU));
   dispatch_all(dtype, [&]<class T>() {
     T* next = out.data_ptr<T>();
     append(next, values);

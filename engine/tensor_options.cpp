@@ -2,12 +2,14 @@
 
 #include <atomic>
 
+#include "halftone/engine/cuda_backend.h"
 #include "halftone/engine/error.h"
 
 namespace halftone {
 namespace {
 
 std::atomic<ScalarType> default_dtype{kFloat};
+std::atomic<Device> default_device{Device(kCPU)};
 
 }  // namespace
 
@@ -16,6 +18,12 @@ ScalarType get_default_dtype() { return default_dtype.load(std::memory_order_rel
 void set_default_dtype(ScalarType dtype) {
   if (!is_floating_point(dtype)) fail("set_default_dtype", "expected a floating type, got ", dtype);
   default_dtype.store(dtype, std::memory_order_relaxed);
+}
+
+Device get_default_device() { return default_device.load(std::memory_order_relaxed); }
+
+void set_default_device(Device device) {
+  default_device.store(cuda::resolve(device, "set_default_device"), std::memory_order_relaxed);
 }
 
 }  // namespace halftone

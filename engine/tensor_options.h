@@ -12,6 +12,11 @@ ScalarType get_default_dtype();
 /// Throws Error unless `dtype` is a floating type.
 void set_default_dtype(ScalarType dtype);
 
+/// The device tensors are made on when none is named (kCPU unless changed). Process-wide.
+Device get_default_device();
+/// Throws Error when there is no such device.
+void set_default_device(Device device);
+
 /// What a factory makes: dtype, device, requires_grad. Built fluently as in libtorch:
 /// `dtype(kHalf).device(kCUDA).requires_grad(true)`; a bare dtype or device converts.
 class TensorOptions {
@@ -39,7 +44,7 @@ class TensorOptions {
   }
 
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
-  Device device() const { return device_.value_or(Device(kCPU)); }
+  Device device() const { return device_ ? *device_ : get_default_device(); }
   bool requires_grad() const { return requires_grad_; }
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }

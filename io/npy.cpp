@@ -203,7 +203,7 @@ Tensor load_npy(const std::string& path) {
 
   if (*header.fortran) std::reverse(shape.begin(), shape.end());
   NoGradGuard no_grad;
-  Tensor result = empty(shape, dtype);
+  Tensor result = empty(shape, TensorOptions(dtype).device(kCPU));
   if (file.left() > 0) file.read(result.data_ptr(), static_cast<std::size_t>(file.left()));
   if (dtype == kBool) {  // any byte but 0 is true to NumPy
     auto* bytes = static_cast<unsigned char*>(result.data_ptr());

@@ -72,7 +72,7 @@ class Reader {
     const std::vector<Entry> entries = read_header(result);
     // The data has no gaps: one pass, straight into the tensors.
     for (const Entry& entry : entries) {
-      Tensor tensor = empty(entry.shape, entry.dtype);
+      Tensor tensor = empty(entry.shape, TensorOptions(entry.dtype).device(kCPU));
       if (entry.end > entry.begin)
         file_.read(tensor.data_ptr(), static_cast<std::size_t>(entry.end - entry.begin));
       if (entry.dtype == kBool) check_bools(entry, tensor);

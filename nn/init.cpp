@@ -128,7 +128,7 @@ Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b)
   const double low = mirror ? (mean - b) / std : (a - mean) / std,
                high = mirror ? (mean - a) / std : (b - mean) / std;
   const double from = normal_cdf(low), to = normal_cdf(high);
-  Tensor values = empty(tensor.sizes(), kDouble).uniform_(0, 1);
+  Tensor values = empty(tensor.sizes(), TensorOptions(kDouble).device(kCPU)).uniform_(0, 1);
   double* data = values.data_ptr<double>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
     const double x = std::min(std::max(normal_quantile(from + data[i] * (to - from)), low), high);
@@ -143,7 +143,7 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   NoGradGuard no_grad;
   const std::int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool wide = rows <= columns;
-  Tensor vectors = randn({wide ? rows : columns, wide ? columns : rows}, kDouble);
+  Tensor vectors = randn({wide ? rows : columns, wide ? columns : rows}, TensorOptions(kDouble).device(kCPU));
   orthonormalise(vectors.data_ptr<double>(), vectors.size(0), vectors.size(1));
   if (!wide) vectors = vectors.t();
   return tensor.copy_((vectors * gain).reshape(tensor.sizes()));

@@ -161,28 +161,28 @@ HALFTONE_REGISTER_OPERATOR(Fmod)
 
 }  // namespace ops
 
-using ops::number_for;
+using ops::wrapped_number;
 
 Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   return ops::dispatch<ops::Add>(self, other, alpha);
 }
 Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return add(self, number_for(other, self), alpha);
+  return add(self, wrapped_number(other), alpha);
 }
 Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   return ops::dispatch<ops::Sub>(self, other, alpha);
 }
 Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return sub(self, number_for(other, self), alpha);
+  return sub(self, wrapped_number(other), alpha);
 }
 Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha) { return sub(other, self, alpha); }
 Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return sub(number_for(other, self), self, alpha);
+  return sub(wrapped_number(other), self, alpha);
 }
 Tensor mul(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Mul>(self, other); }
-Tensor mul(const Tensor& self, const Scalar& other) { return mul(self, number_for(other, self)); }
+Tensor mul(const Tensor& self, const Scalar& other) { return mul(self, wrapped_number(other)); }
 Tensor div(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Div>(self, other); }
-Tensor div(const Tensor& self, const Scalar& other) { return div(self, number_for(other, self)); }
+Tensor div(const Tensor& self, const Scalar& other) { return div(self, wrapped_number(other)); }
 
 Tensor div(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   if (!rounding_mode) return div(self, other);
@@ -197,30 +197,30 @@ Tensor floor_divide(const Tensor& self, const Tensor& other) {
   return ops::dispatch<ops::FloorDivide>(self, other);
 }
 Tensor floor_divide(const Tensor& self, const Scalar& other) {
-  return floor_divide(self, number_for(other, self));
+  return floor_divide(self, wrapped_number(other));
 }
 Tensor remainder(const Tensor& self, const Tensor& other) {
   return ops::dispatch<ops::Remainder>(self, other);
 }
-Tensor remainder(const Tensor& self, const Scalar& other) { return remainder(self, number_for(other, self)); }
+Tensor remainder(const Tensor& self, const Scalar& other) { return remainder(self, wrapped_number(other)); }
 Tensor fmod(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Fmod>(self, other); }
-Tensor fmod(const Tensor& self, const Scalar& other) { return fmod(self, number_for(other, self)); }
+Tensor fmod(const Tensor& self, const Scalar& other) { return fmod(self, wrapped_number(other)); }
 
 Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   return ops::dispatch_inplace<ops::Add>(self, other, alpha);
 }
 Tensor& add_(Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return add_(self, number_for(other, self), alpha);
+  return add_(self, wrapped_number(other), alpha);
 }
 Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   return ops::dispatch_inplace<ops::Sub>(self, other, alpha);
 }
 Tensor& sub_(Tensor& self, const Scalar& other, const Scalar& alpha) {
-  return sub_(self, number_for(other, self), alpha);
+  return sub_(self, wrapped_number(other), alpha);
 }
 Tensor& mul_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Mul>(self, other); }
-Tensor& mul_(Tensor& self, const Scalar& other) { return mul_(self, number_for(other, self)); }
+Tensor& mul_(Tensor& self, const Scalar& other) { return mul_(self, wrapped_number(other)); }
 Tensor& div_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Div>(self, other); }
-Tensor& div_(Tensor& self, const Scalar& other) { return div_(self, number_for(other, self)); }
+Tensor& div_(Tensor& self, const Scalar& other) { return div_(self, wrapped_number(other)); }
 
 }  // namespace halftone

@@ -80,10 +80,8 @@ CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, 
   // The region in force is that of the device the tensors live on.
   const Tensor* first = nullptr;
   for (const Tensor* input : inputs) {
-    if (input->defined() && input->is_floating_point()) {
-      first = input;
-      break;
-    }
+    if (!input->defined() || !input->is_floating_point()) continue;
+    if (!first || first->unsafe_impl()->is_wrapped_number) first = input;
   }
   if (!first || !amp::is_autocast_enabled(first->device().type())) return plan;
   const ScalarType low = amp::get_autocast_dtype(first->device().type());

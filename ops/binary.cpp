@@ -10,7 +10,7 @@ bool is_wrapped(const Tensor& tensor) { return tensor.unsafe_impl()->is_wrapped_
 
 /// exponent - 1, still exact and a wrapped number if it was one.
 Tensor minus_one(const Tensor& exponent) {
-  if (is_wrapped(exponent)) return wrapped_number(exponent.item().to_double() - 1, exponent.device());
+  if (is_wrapped(exponent)) return wrapped_number(exponent.item().to_double() - 1);
   return exponent - 1;
 }
 
@@ -186,15 +186,15 @@ HALFTONE_REGISTER_OPERATOR(Atan2)
 }  // namespace ops
 
 Tensor pow(const Tensor& self, const Tensor& exponent) { return ops::dispatch<ops::Pow>(self, exponent); }
-Tensor pow(const Tensor& self, const Scalar& exponent) { return pow(self, ops::number_for(exponent, self)); }
+Tensor pow(const Tensor& self, const Scalar& exponent) { return pow(self, ops::wrapped_number(exponent)); }
 Tensor pow(const Scalar& self, const Tensor& exponent) {
-  return pow(ops::number_for(self, exponent), exponent);
+  return pow(ops::wrapped_number(self), exponent);
 }
 Tensor maximum(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Maximum>(self, other); }
 Tensor minimum(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Minimum>(self, other); }
 Tensor atan2(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Atan2>(self, other); }
 
 Tensor& pow_(Tensor& self, const Tensor& exponent) { return ops::dispatch_inplace<ops::Pow>(self, exponent); }
-Tensor& pow_(Tensor& self, const Scalar& exponent) { return pow_(self, ops::number_for(exponent, self)); }
+Tensor& pow_(Tensor& self, const Scalar& exponent) { return pow_(self, ops::wrapped_number(exponent)); }
 
 }  // namespace halftone

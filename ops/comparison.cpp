@@ -147,12 +147,12 @@ Tensor lt(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::L
 Tensor le(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Le>(self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Gt>(self, other); }
 Tensor ge(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Ge>(self, other); }
-Tensor eq(const Tensor& self, const Scalar& other) { return eq(self, ops::number_for(other, self)); }
-Tensor ne(const Tensor& self, const Scalar& other) { return ne(self, ops::number_for(other, self)); }
-Tensor lt(const Tensor& self, const Scalar& other) { return lt(self, ops::number_for(other, self)); }
-Tensor le(const Tensor& self, const Scalar& other) { return le(self, ops::number_for(other, self)); }
-Tensor gt(const Tensor& self, const Scalar& other) { return gt(self, ops::number_for(other, self)); }
-Tensor ge(const Tensor& self, const Scalar& other) { return ge(self, ops::number_for(other, self)); }
+Tensor eq(const Tensor& self, const Scalar& other) { return eq(self, ops::wrapped_number(other)); }
+Tensor ne(const Tensor& self, const Scalar& other) { return ne(self, ops::wrapped_number(other)); }
+Tensor lt(const Tensor& self, const Scalar& other) { return lt(self, ops::wrapped_number(other)); }
+Tensor le(const Tensor& self, const Scalar& other) { return le(self, ops::wrapped_number(other)); }
+Tensor gt(const Tensor& self, const Scalar& other) { return gt(self, ops::wrapped_number(other)); }
+Tensor ge(const Tensor& self, const Scalar& other) { return ge(self, ops::wrapped_number(other)); }
 Tensor logical_and(const Tensor& self, const Tensor& other) {
   return ops::dispatch<ops::LogicalAnd>(self, other);
 }

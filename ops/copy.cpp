@@ -2,6 +2,7 @@
 
 #include "halftone/kernels/copy.h"
 
+#include "halftone/engine/cuda_backend.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/to_dtype.h"
 
@@ -9,11 +10,23 @@ namespace halftone {
 namespace ops {
 namespace {
 
+/// Within a device or between two: a CUDA device's kernels know both sides.
 void copy_into(const Tensor& out, const Tensor& src) {
-  kernels_for<CopyKernels>(out.device()).copy(out, src);
+  kernels_for<CopyKernels>(out.is_cuda() ? out.device() : src.device()).copy(out, src);
 }
 
 }  // namespace
+
+/// A tensor moved to another device; its gradient moves back.
+class MovedToDevice final : public autograd::Node {
+ public:
+  explicit MovedToDevice(const Tensor& source) : Node("to_device"), home_(source.device()) { add_input(source); }
+
+  Gradients apply(Gradients output_gradients) override { return {to_device(output_gradients[0], home_)}; }
+
+ private:
+  Device home_;
+};
 
 struct ToDtype : Operator {
   static constexpr Schema schema{"to_dtype", {"self", "dtype"}, "self converted to another dtype"};
@@ -105,11 +118,36 @@ Tensor to_dtype(const Tensor& self, ScalarType dtype) {
   return self.scalar_type() == dtype ? self : ops::dispatch<ops::ToDtype>(self, dtype);
 }
 
-Tensor to_device(const Tensor& self, Device device, bool) {
+Tensor to_device(const Tensor& self, Device device, bool non_blocking) {
   if (device == self.device()) return self;
   if (device.type() == self.device().type() && !device.has_index()) return self;
-  allocator_for(device);  // throws when there is no such device
-  fail("to", "copies from ", self.device(), " to ", device, " are not available");
+  const Tensor out = ops::allocate({self.sizes().dims(), self.scalar_type(), cuda::resolve(device, "to")});
+  if (non_blocking && self.is_contiguous() && self.is_pinned()) {
+    cuda::backend()->write_later(out.data_ptr(), self.data_ptr(), self.nbytes(), out.device().index());
+  } else {
+    ops::copy_into(out, self);
+  }
+  if (GradMode::is_enabled() && autograd::wants_grad(self)) {
+    autograd::set_history(out, make_intrusive<ops::MovedToDevice>(self));
+  }
+  return out;
+}
+
+Tensor pin_memory(const Tensor& self) {
+  if (!self.is_cpu()) fail("pin_memory", "expected a tensor on the CPU, got ", self, " on ", self.device());
+  if (self.is_pinned()) return self;
+  cuda::Backend& cuda = cuda::require_backend("pin_memory");
+  auto storage = make_intrusive<Storage>(cuda.allocate_pinned(std::max<std::size_t>(self.nbytes(), 1)), self.nbytes(),
+                                         Device(kCPU), [&cuda](void* block) { cuda.free_pinned(block); });
+  const Tensor out(make_intrusive<TensorImpl>(std::move(storage), self.scalar_type(), self.sizes(),
+                                              contiguous_strides(self.sizes().dims()), 0));
+  ops::copy_into(out, self);
+  return out;
+}
+
+bool Tensor::is_pinned() const {
+  cuda::Backend* cuda = cuda::backend();
+  return is_cpu() && cuda && cuda->device_count() > 0 && cuda->is_pinned(storage().data());
 }
 
 Tensor clone(const Tensor& self) { return ops::dispatch<ops::Clone>(self); }

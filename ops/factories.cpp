@@ -65,7 +65,9 @@ Tensor wrap(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<vo
   const std::int64_t length = strided_length("from_blob", sizes, strides);
   if (data == nullptr && length > 0) fail("from_blob", "data is null but the sizes are ", sizes);
   const std::size_t bytes = static_cast<std::size_t>(length) * element_size(options.dtype());
-  auto storage = make_intrusive<Storage>(data, bytes, options.device(), std::move(deleter));
+  // Memory the caller has is the host's unless he says otherwise.
+  auto storage =
+      make_intrusive<Storage>(data, bytes, options.device_opt().value_or(kCPU), std::move(deleter));
   return finish(Tensor(make_intrusive<TensorImpl>(std::move(storage), options.dtype(), sizes, strides, 0)),
                 options);
 }

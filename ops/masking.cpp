@@ -100,11 +100,11 @@ Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
 }
 
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other) {
-  return where(condition, ops::wrapped_number(self, other.device()), other);
+  return where(condition, ops::wrapped_number(self), other);
 }
 
 Tensor where(const Tensor& condition, const Tensor& self, const Scalar& other) {
-  return where(condition, self, ops::wrapped_number(other, self.device()));
+  return where(condition, self, ops::wrapped_number(other));
 }
 
 }  // namespace halftone

@@ -12,6 +12,16 @@ using Sizes = std::vector<std::int64_t>;
 
 }  // namespace
 
+/// Throws Error unless every index lies in its plane, or is -1.
+void check_places(const Tensor& places, const PoolShape& s) {
+  const std::int64_t* place = places.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < places.numel(); ++i) {
+    if (place[i] < -1 || place[i] >= s.h * s.w) {
+      fail("max_pool2d_backward", "index ", place[i], " is not in a plane of ", s.h, " x ", s.w);
+    }
+  }
+}
+
 struct MaxPool2dBackward : Operator {
   static constexpr Schema schema{
       "max_pool2d_backward",
@@ -40,12 +50,7 @@ struct MaxPool2dBackward : Operator {
     const PoolShape s =
         pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
     const Tensor places = indices.contiguous();
-    const std::int64_t* place = places.data_ptr<std::int64_t>();
-    for (std::int64_t i = 0; i < places.numel(); ++i) {
-      if (place[i] < -1 || place[i] >= s.h * s.w) {
-        fail(schema.name, "index ", place[i], " is not in a plane of ", s.h, " x ", s.w);
-      }
-    }
+    if (places.is_cpu()) check_places(places, s);  // a device looks up only what lies in the plane
     kernels(out).max_backward(out, grad.contiguous(), places, s);
   }
   static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef, IntArrayRef,

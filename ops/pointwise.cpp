@@ -12,16 +12,20 @@ Meta broadcast_meta(const char* op, std::initializer_list<const Tensor*> tensors
   Meta meta;
   meta.dtype = dtype;
   bool first = true;
+  const Tensor* placed = nullptr;  // the first that is bound to its device
   for (const Tensor* tensor : tensors) {
     if (!tensor->defined()) fail(op, "expected ", tensors.size(), " defined tensors, one is undefined");
+    if (!(tensor->is_cpu() && tensor->dim() == 0)) {  // a number on the host goes anywhere
+      if (placed && placed->device() != tensor->device()) {
+        fail(op, "tensors are on different devices: ", placed->device(), " and ", tensor->device());
+      }
+      placed = tensor;
+      meta.device = tensor->device();
+    }
     if (first) {
       meta.sizes = tensor->sizes().dims();
-      meta.device = tensor->device();
       first = false;
       continue;
-    }
-    if (!(tensor->device() == meta.device)) {
-      fail(op, "tensors are on different devices: ", meta.device, " and ", tensor->device());
     }
     if (tensor->sizes() != IntArrayRef(meta.sizes))
       meta.sizes = broadcast_shapes(op, meta.sizes, tensor->sizes());
@@ -35,10 +39,6 @@ Meta unary_meta(const char* op, const Tensor& self, bool keeps_integers) {
               keeps_integers ? self.scalar_type() : floating_or_default(self.scalar_type()));
 }
 
-Tensor number_for(const Scalar& value, const Tensor& partner) {
-  return wrapped_number(value, partner.device());
-}
-
 void check_factor(const char* op, const char* name, ScalarType dtype, const Scalar& factor) {
   if (!is_floating_point(dtype) && factor.is_floating_point()) {
     fail(op, name, " must be an integer for a result of ", dtype, ", got ", factor.to_double());
@@ -46,11 +46,11 @@ void check_factor(const char* op, const char* name, ScalarType dtype, const Scal
 }
 
 Tensor scaled_product(const Scalar& value, const Tensor& a, const Tensor& b) {
-  return addcmul(wrapped_number(0, a.device()), a, b, value);
+  return addcmul(wrapped_number(0), a, b, value);
 }
 
 Tensor scaled_quotient(const Scalar& value, const Tensor& a, const Tensor& b) {
-  return addcdiv(wrapped_number(0, a.device()), a, b, value);
+  return addcdiv(wrapped_number(0), a, b, value);
 }
 
 }  // namespace halftone::ops

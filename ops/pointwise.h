@@ -14,15 +14,13 @@ namespace halftone::ops {
 /// Writes fn(in...) to `out`, on out's device.
 void pointwise(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> in, const Params& params = {});
 
-/// A result of the shape the tensors broadcast to. Throws Error naming `op` when one is undefined, on another
-/// device, or does not broadcast.
+/// A result of the shape the tensors broadcast to, on their device; tensors of no dimensions on the CPU, such as
+/// wrapped numbers, go with any. Throws Error naming `op` when one is undefined, on another device, or does not
+/// broadcast.
 Meta broadcast_meta(const char* op, std::initializer_list<const Tensor*> tensors, ScalarType dtype);
 
 /// A result shaped like `self`; integers give the default dtype unless `keeps_integers`.
 Meta unary_meta(const char* op, const Tensor& self, bool keeps_integers);
-
-/// `value` as a wrapped number on the device of `partner`.
-Tensor number_for(const Scalar& value, const Tensor& partner);
 
 /// A factor of an integer result must be an integer. Throws Error naming `op` and `name`.
 void check_factor(const char* op, const char* name, ScalarType dtype, const Scalar& factor);

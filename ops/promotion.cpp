@@ -23,8 +23,8 @@ ScalarType counted_dtype(const Tensor& tensor, int group) {
 
 }  // namespace
 
-Tensor wrapped_number(const Scalar& value, Device device) {
-  Tensor out = allocate({{}, value.type(), device});
+Tensor wrapped_number(const Scalar& value) {
+  Tensor out = allocate({{}, value.type(), kCPU});
   void* element = out.data_ptr();
   if (value.is_floating_point()) {
     *static_cast<double*>(element) = value.to_double();

@@ -8,7 +8,7 @@ namespace halftone::ops {
 
 /// A number as a 0-d tensor (float64, int64 or bool) that does not widen its partner's dtype, exact to the
 /// last bit.
-Tensor wrapped_number(const Scalar& value, Device device);
+Tensor wrapped_number(const Scalar& value);
 
 /// The dtype an operator on these tensors computes its result in, by PyTorch's rules: kinds order bool <
 /// integer < floating; within a kind, tensors with dimensions decide before 0-d tensors, those before wrapped

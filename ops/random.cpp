@@ -45,7 +45,8 @@ void check_real(const char* op, const Tensor& self) {
 /// `probabilities` as contiguous float64. Throws Error when one is outside [0, 1].
 Tensor checked_probabilities(const char* op, const Tensor& probabilities) {
   const Tensor p = probabilities.detach().to(kDouble).contiguous();
-  const double* data = p.data_ptr<double>();
+  const Tensor on_host = p.cpu();
+  const double* data = on_host.data_ptr<double>();
   for (std::int64_t i = 0; i < p.numel(); ++i) {
     if (!(data[i] >= 0 && data[i] <= 1)) fail(op, "probabilities must lie in [0, 1], got ", data[i]);
   }
@@ -127,8 +128,9 @@ Tensor multinomial(const Tensor& self, std::int64_t num_samples, bool replacemen
   NoGradGuard no_grad;
   const std::int64_t n = self.size(-1), rows = self.dim() == 2 ? self.size(0) : 1;
   const Tensor weights = self.detach().to(kDouble).contiguous().view({rows, n});
+  const Tensor on_host = weights.cpu();
   for (std::int64_t row = 0; row < rows; ++row) {
-    const double* weight = weights.data_ptr<double>() + row * n;
+    const double* weight = on_host.data_ptr<double>() + row * n;
     double sum = 0;
     std::int64_t positive = 0;
     for (std::int64_t i = 0; i < n; ++i) {

@@ -67,14 +67,14 @@ void add_operator(const OpInfo& info) {
 }
 
 Tensor Samples::rand(IntArrayRef sizes, double low, double high) {
-  Tensor out = empty(sizes, kDouble);
+  Tensor out = empty(sizes, TensorOptions(kDouble).device(kCPU));
   double* data = out.data_ptr<double>();
   for (std::int64_t i = 0; i < out.numel(); ++i) data[i] = low + (high - low) * unit(drawn_++);
   return out;
 }
 
 Tensor Samples::randint(IntArrayRef sizes, std::int64_t low, std::int64_t high) {
-  Tensor out = empty(sizes, kLong);
+  Tensor out = empty(sizes, TensorOptions(kLong).device(kCPU));
   auto* data = out.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < out.numel(); ++i) {
     data[i] = low + static_cast<std::int64_t>(unit(drawn_++) * static_cast<double>(high - low));
@@ -83,7 +83,7 @@ Tensor Samples::randint(IntArrayRef sizes, std::int64_t low, std::int64_t high) 
 }
 
 Tensor Samples::distinct(IntArrayRef sizes) {
-  Tensor out = empty(sizes, kDouble);
+  Tensor out = empty(sizes, TensorOptions(kDouble).device(kCPU));
   double* data = out.data_ptr<double>();
   const std::int64_t n = out.numel();
   for (std::int64_t i = 0; i < n; ++i) data[i] = 0.125 * static_cast<double>(i - n / 2) + 0.0625;
@@ -94,7 +94,7 @@ Tensor Samples::distinct(IntArrayRef sizes) {
 }
 
 Tensor Samples::mask(IntArrayRef sizes) {
-  Tensor out = empty(sizes, kBool);
+  Tensor out = empty(sizes, TensorOptions(kBool).device(kCPU));
   bool* data = out.data_ptr<bool>();
   for (std::int64_t i = 0; i < out.numel(); ++i) data[i] = unit(drawn_++) < 0.5;
   return out;

@@ -105,8 +105,8 @@ struct Clamp : Operator {
 
   static Meta infer(const Tensor& self, const Bound& min, const Bound& max) {
     if (!min && !max) fail("clamp", "expected min or max, got neither");
-    const Tensor low = min ? number_for(*min, self) : Tensor(),
-                 high = max ? number_for(*max, self) : Tensor();
+    const Tensor low = min ? wrapped_number(*min) : Tensor(),
+                 high = max ? wrapped_number(*max) : Tensor();
     return like(self, self.sizes(), result_type({&self, &low, &high}));
   }
   static void run(const Tensor& out, const Tensor& self, const Bound& min, const Bound& max) {
@@ -114,8 +114,8 @@ struct Clamp : Operator {
       pointwise(Fn::kClamp, out, {&self}, bounds(min, max));
     } else {  // bounds beyond 2^53 are exact only as tensors
       using Limits = std::numeric_limits<std::int64_t>;
-      const Tensor low = number_for(min.value_or(Limits::min()), self),
-                   high = number_for(max.value_or(Limits::max()), self);
+      const Tensor low = wrapped_number(min.value_or(Limits::min())),
+                   high = wrapped_number(max.value_or(Limits::max()));
       pointwise(Fn::kClampTensor, out, {&self, &low, &high});
     }
   }

@@ -136,7 +136,7 @@ Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   return ops::dispatch<ops::Lerp>(self, end, weight);
 }
 Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight) {
-  return lerp(self, end, ops::number_for(weight, self));
+  return lerp(self, end, ops::wrapped_number(weight));
 }
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return ops::dispatch<ops::Addcmul>(self, tensor1, tensor2, value);
@@ -146,7 +146,7 @@ Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
 }
 
 Tensor& lerp_(Tensor& self, const Tensor& end, const Scalar& weight) {
-  return ops::dispatch_inplace<ops::Lerp>(self, end, ops::number_for(weight, self));
+  return ops::dispatch_inplace<ops::Lerp>(self, end, ops::wrapped_number(weight));
 }
 Tensor& addcmul_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return ops::dispatch_inplace<ops::Addcmul>(self, tensor1, tensor2, value);

@@ -19,8 +19,9 @@ std::vector<Value> mixed_args(const std::vector<Value>& args, ScalarType first, 
                               bool grad = false) {
   bool use_second = false;
   return map_tensors(args, [&](const Tensor& tensor) {
-    if (!tensor.is_floating_point()) return tensor.clone();
-    Tensor copy = tensor.to(use_second ? second : first, false, /*copy=*/true);
+    const Device device = get_default_device();
+    if (!tensor.is_floating_point()) return tensor.to(device, tensor.scalar_type(), false, /*copy=*/true);
+    Tensor copy = tensor.to(device, use_second ? second : first, false, /*copy=*/true);
     copy.requires_grad_(grad);
     use_second = !use_second;
     return copy;
@@ -65,7 +66,7 @@ TEST_CASE("result dtypes follow the policy for every mix of inputs", "[registry]
                                << ", " << dtype_name(b) << " in a " << dtype_name(low) << " region");
             const auto args = mixed_args(samples[i].args, a, b);
             const bool any_half = is_low_precision(a) || (floats > 1 && is_low_precision(b));
-            const amp::Autocast autocast(kCPU, low);
+            const amp::Autocast autocast(device_type(), low);
             std::vector<Tensor> results;
             try {
               results = op->call(args);
@@ -104,7 +105,7 @@ TEST_CASE("'any' and 'fp32_inside' keep the input's dtype", "[registry]") {
       if (floating_tensors(samples[i].args).empty() || names_a_dtype(*op, samples[i])) continue;
       for (ScalarType dtype : {kFloat, kHalf, kBFloat16}) {
         INFO(label(*op, i) << " on " << dtype_name(dtype));
-        const amp::Autocast autocast(kCPU, kBFloat16);
+        const amp::Autocast autocast(device_type(), kBFloat16);
         const std::vector<Tensor> results = op->call(copy_args(samples[i].args, dtype));
         if (results[0].is_floating_point()) CHECK(results[0].scalar_type() == dtype);
       }
@@ -123,7 +124,7 @@ TEST_CASE("a 'low' operator equals casting its inputs by hand, bit for bit", "[r
         manual_seed(3);
         const auto by_hand = op->call(copy_args(args, low));
         manual_seed(3);
-        const amp::Autocast autocast(kCPU, low);
+        const amp::Autocast autocast(device_type(), low);
         const auto got = op->call(args);
         REQUIRE(got.size() == by_hand.size());
         for (std::size_t k = 0; k < got.size(); ++k) CHECK(same_bits(got[k], by_hand[k]));
@@ -141,7 +142,7 @@ TEST_CASE("gradients of leaves come back in the leaf's dtype", "[registry]") {
       const auto args = copy_args(samples[i].args, kFloat, true);
       Tensor loss;
       {
-        const amp::Autocast autocast(kCPU, kBFloat16);
+        const amp::Autocast autocast(device_type(), kBFloat16);
         for (const Tensor& result : op->call(args)) {
           if (!result.is_floating_point() || !result.requires_grad()) continue;
           const Tensor part = result.sum();
@@ -167,7 +168,7 @@ TEST_CASE("an fp32 operator keeps no fp32 copy of a half input", "[registry]") {
       const auto args = copy_args(samples[i].args, kBFloat16, true);
       Tensor output;
       {
-        const amp::Autocast autocast(kCPU, kBFloat16);
+        const amp::Autocast autocast(device_type(), kBFloat16);
         for (const Tensor& result : op->call(args)) {
           if (result.is_floating_point() && result.requires_grad()) output = result;
         }

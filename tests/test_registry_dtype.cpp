@@ -65,7 +65,7 @@ std::vector<Tensor> gradients(const OpInfo& op, const std::vector<Value>& args) 
 void check_gradient(const OpInfo& op, std::size_t index, const Sample& sample, ScalarType dtype) {
   INFO(label(op, index) << " gradient in " << dtype_name(dtype));
   const auto args = copy_args(sample.args, dtype, true);
-  const auto rounded = copy_args(copy_args(sample.args, dtype), kDouble, true);
+  const auto rounded = copy_args(copy_args(sample.args, dtype), kDouble, true, kCPU);
   const std::vector<Tensor> expected = gradients(op, rounded);
   const std::vector<Tensor> got = gradients(op, args);
   REQUIRE(got.size() == expected.size());

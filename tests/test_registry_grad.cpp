@@ -13,11 +13,11 @@ namespace {
 
 // The operator as a function of its floating tensors alone.
 autograd::TensorFunction as_function(const OpInfo& op, const Sample& sample) {
-  return [&op, &sample](const std::vector<Tensor>& inputs) {
+  return [&op, args = copy_args(sample.args, kDouble)](const std::vector<Tensor>& inputs) {
     std::size_t next = 0;
     // The same random numbers in every call, so that dropout is a function.
     manual_seed(3);
-    return op.call(map_tensors(sample.args, [&](const Tensor& tensor) {
+    return op.call(map_tensors(args, [&](const Tensor& tensor) {
       return tensor.is_floating_point() ? inputs[next++] : tensor;
     }));
   };

@@ -30,16 +30,18 @@ std::vector<Tensor> floating_tensors(const std::vector<Value>& args) {
   return found;
 }
 
-std::vector<Value> copy_args(const std::vector<Value>& args, ScalarType dtype, bool requires_grad) {
+std::vector<Value> copy_args(const std::vector<Value>& args, ScalarType dtype, bool requires_grad, Device device) {
   return map_tensors(args, [&](const Tensor& tensor) {
-    if (!tensor.is_floating_point()) return tensor.clone();
-    Tensor copy = tensor.detach().to(dtype, /*non_blocking=*/false, /*copy=*/true);
+    const ScalarType to = tensor.is_floating_point() ? dtype : tensor.scalar_type();
+    Tensor copy = tensor.detach().to(device, to, /*non_blocking=*/false, /*copy=*/true);
+    if (!tensor.is_floating_point()) return copy;
     copy.requires_grad_(requires_grad);
     return copy;
   });
 }
 
 double value_at(const Tensor& tensor, std::int64_t flat) {
+  if (tensor.is_cuda()) return value_at(tensor.detach().cpu(), flat);
   std::int64_t offset = 0;
   for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
     offset += flat % tensor.size(d) * tensor.stride(d);
@@ -54,8 +56,9 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
   if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
+  const Tensor left = a.detach().cpu(), right = b.detach().cpu();
   for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const double x = value_at(a, i), y = value_at(b, i);
+    const double x = value_at(left, i), y = value_at(right, i);
     if (x != x && y != y) continue;
     if (std::memcmp(&x, &y, sizeof x) != 0) return false;
   }

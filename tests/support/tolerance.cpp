@@ -36,7 +36,7 @@ double& element(const Tensor& tensor, std::int64_t flat) { return tensor.data_pt
 }  // namespace
 
 std::vector<Reference> reference(const OpInfo& op, const std::vector<Value>& args, ScalarType output) {
-  const auto exact_args = copy_args(args, kDouble);
+  const auto exact_args = copy_args(args, kDouble, false, kCPU);
   const std::vector<Tensor> exact = call(op, exact_args);
   std::vector<Reference> references;
   for (const Tensor& value : exact) {

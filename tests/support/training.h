@@ -34,9 +34,21 @@ inline void inject(const Tensor& leaf, const std::vector<double>& values, Scalar
 /// Same dtype, shape and bits.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  const Tensor x = a.detach().cpu().contiguous(), y = b.detach().cpu().contiguous();
   return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
+
+/// While alive, tensors are made on the CPU unless a device is named, on whatever device the tests run.
+class CpuByDefault {
+ public:
+  CpuByDefault() : before_(get_default_device()) { set_default_device(kCPU); }
+  ~CpuByDefault() { set_default_device(before_); }
+  CpuByDefault(const CpuByDefault&) = delete;
+  CpuByDefault& operator=(const CpuByDefault&) = delete;
+
+ private:
+  Device before_;
+};
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

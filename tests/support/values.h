@@ -11,7 +11,7 @@ using List = std::vector<double>;
 
 /// All elements in row-major order.
 inline List values(const Tensor& tensor) {
-  const Tensor flat = tensor.detach().to(kDouble).contiguous();
+  const Tensor flat = tensor.detach().to(kCPU, kDouble).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 

@@ -1,0 +1,49 @@
+# Tests on a CUDA device: tests/cuda/test_*.cpp, and those of tests/test_*.cpp that run on any device, a second time.
+# In a build with the CUDA backend they run on the GPU, and are skipped where there is none; in a build with the emulated
+# device, on that, in two of its modes. `ctest -L cuda` runs them.
+
+if(HALFTONE_EMULATED_CUDA)
+  add_subdirectory(simt)
+elseif(NOT HALFTONE_WITH_CUDA)
+  return()
+endif()
+
+# halftone_device_test(<name> <objects>): runs <objects> with the CUDA device as the default one.
+function(halftone_device_test name objects)
+  add_executable(${name} $<TARGET_OBJECTS:${objects}>)
+  target_link_libraries(${name} PRIVATE halftone_test_main ${test_libraries})
+  halftone_compile_options(${name})
+  if(HALFTONE_EMULATED_CUDA)
+    target_link_libraries(${name} PRIVATE halftone_cuda_emulated halftone_simt)
+    set(modes "forward:eager" "reverse:lazy")
+  else()
+    set(modes "gpu")
+  endif()
+  foreach(mode IN LISTS modes)
+    string(REPLACE ":" ";" parts "${mode}")
+    set(mode_environment "HALFTONE_TEST_DEVICE=cuda" ${environment})
+    if(HALFTONE_EMULATED_CUDA)
+      list(GET parts 0 order)
+      list(GET parts 1 streams)
+      list(APPEND mode_environment "HALFTONE_SIMT_ORDER=${order}" "HALFTONE_SIMT_STREAMS=${streams}")
+    endif()
+    string(REPLACE ":" "_" suffix "${mode}")
+    add_test(NAME ${name}_${suffix} COMMAND ${name})
+    set_tests_properties(${name}_${suffix} PROPERTIES
+      LABELS "cuda" TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT "${mode_environment}")
+  endforeach()
+endfunction()
+
+file(GLOB cuda_test_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/test_*.cpp")
+foreach(source IN LISTS cuda_test_sources)
+  cmake_path(GET source STEM name)
+  string(REPLACE "test_" "cuda_" name "${name}")
+  halftone_test(${name} "${source}")
+  halftone_device_test(${name} ${name}_objects)
+endforeach()
+
+set(any_device_tests
+  registry_dtype registry_layout registry_autocast)
+foreach(name IN LISTS any_device_tests)
+  halftone_device_test(cuda_${name} test_${name}_objects)
+endforeach()
