@@ -42,8 +42,13 @@ foreach(source IN LISTS cuda_test_sources)
   halftone_device_test(${name} ${name}_objects)
 endforeach()
 
-set(any_device_tests
-  registry_dtype registry_layout registry_autocast)
-foreach(name IN LISTS any_device_tests)
-  halftone_device_test(cuda_${name} test_${name}_objects)
+# Not these: tests of the CPU's kernels, and of what has nothing to do with devices.
+set(cpu_tests
+  conv copy_kernels gemm half isa philox pointwise_kernels pool reduce_kernels threads vec_math)
+foreach(source IN LISTS test_sources)
+  cmake_path(GET source STEM name)
+  string(REPLACE "test_" "" name "${name}")
+  if(NOT name IN_LIST cpu_tests)
+    halftone_device_test(device_${name} test_${name}_objects)
+  endif()
 endforeach()
