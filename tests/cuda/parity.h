@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,8 +23,10 @@ enum class Layout {
   kReversed,    // the first dimension is the innermost
   kGaps,        // other elements before, between and behind
   kMisaligned,  // dense, but one element off
+  kPadded,      // dense lines, one element between them
 };
-inline constexpr Layout kLayouts[] = {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned};
+inline constexpr Layout kLayouts[] = {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned,
+                                      Layout::kPadded};
 
 inline Tensor laid_out(ScalarType dtype, const Dims& sizes, Layout layout) {
   const std::int64_t n = count_elements(sizes);
@@ -40,6 +43,12 @@ inline Tensor laid_out(ScalarType dtype, const Dims& sizes, Layout layout) {
       Dims strides = contiguous_strides(sizes);
       for (std::int64_t& stride : strides) stride *= 3;
       return strided(dtype, sizes, strides, 2, 3 * n + 4);
+    }
+    case Layout::kPadded: {
+      if (sizes.empty()) break;
+      Dims padded = sizes;
+      ++padded.back();
+      return strided(dtype, sizes, contiguous_strides(padded), 0, count_elements(padded));
     }
     case Layout::kMisaligned:
       break;
@@ -88,8 +97,9 @@ inline bool same_memory(const Tensor& host, const Tensor& device) {
 }
 
 inline std::string name_of(Layout layout) {
-  return std::vector<const char*>{"dense", "reversed", "gaps",
-                                  "misaligned"}[static_cast<std::size_t>(layout)];
+  constexpr const char* kNames[] = {"dense", "reversed", "gaps", "misaligned", "padded"};
+  static_assert(std::size(kNames) == std::size(kLayouts));
+  return kNames[static_cast<std::size_t>(layout)];
 }
 
 }  // namespace halftone::testing

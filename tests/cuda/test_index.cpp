@@ -68,13 +68,18 @@ void for_row_cases(F check) {
 
 }  // namespace
 
-TEST_CASE("rows are taken as on the CPU", "[index]") {
+TEST_CASE("rows are taken as on the CPU, between any layouts", "[index]") {
   for_row_cases([](const RowCase& c, ScalarType dtype, Layout layout, const Tensor& positions) {
-    const Tensor self = filled(dtype, c.self, layout, 1), out = filled(dtype, part_sizes(c), layout, 2);
-    const Tensor device_out = on_device(out);
-    host().take(out, self, positions, c.dims);
-    device().take(device_out, on_device(self), on_device(positions), c.dims);
-    CHECK(same_memory(out, device_out));
+    const auto check = [&](Layout from, Layout to) {
+      const Tensor self = filled(dtype, c.self, from, 1), out = filled(dtype, part_sizes(c), to, 2);
+      const Tensor device_out = on_device(out);
+      host().take(out, self, positions, c.dims);
+      device().take(device_out, on_device(self), on_device(positions), c.dims);
+      CHECK(same_memory(out, device_out));
+    };
+    check(layout, layout);
+    check(layout, Layout::kDense);
+    check(Layout::kDense, layout);
   });
 }
 

@@ -53,6 +53,11 @@ TEST_CASE("uniform numbers and integers are the CPU's", "[random]") {
               [](const RandomKernels& k, const Tensor& out) { k.uniform(out, -0.7, 2.3, kState); });
   check_draws("uniform", kReals,
               [](const RandomKernels& k, const Tensor& out) { k.uniform(out, 1, 1.01, kState); });
+  // Intervals so short that rounding reaches their end, in each of the types.
+  for (const double high : {1.0007, 1.005, 1 + 1e-7}) {
+    check_draws("short", kReals,
+                [&](const RandomKernels& k, const Tensor& out) { k.uniform(out, 1, high, kState); });
+  }
   check_draws("integers", kAll,
               [](const RandomKernels& k, const Tensor& out) { k.integers(out, 3, 100, kState); });
   check_draws("integers", {kLong}, [](const RandomKernels& k, const Tensor& out) {
@@ -119,6 +124,15 @@ TEST_CASE("draws by weight are the CPU's", "[random]") {
       CHECK(same_memory(out, device_out));
     }
   }
+}
+
+TEST_CASE("a sum of weights so small that draws round to it never gives an index of weight 0", "[random]") {
+  const Tensor weights =
+      window(from(kDouble, {std::numeric_limits<double>::denorm_min(), 0}), {1, 2}, {2, 1}, 0);
+  const Tensor out = empty(kLong, {1, 40}), device_out = on_device(out);
+  host().multinomial(out, weights, true, kState);
+  device().multinomial(device_out, on_device(weights), true, kState);
+  CHECK(same_memory(out, device_out));
 }
 
 TEST_CASE("a base in device memory moves every stream", "[random]") {
