@@ -23,6 +23,9 @@ using Numbers = std::vector<double>;
 const AttentionKernels& device_kernels() { return kernels_for<AttentionKernels>(kCUDA); }
 const AttentionKernels& host_kernels() { return cpu_kernels<AttentionKernels>(); }
 
+/// The tests run with either device as the default one.
+TensorOptions host(ScalarType dtype = kFloat) { return TensorOptions(dtype).device(kCPU); }
+
 Numbers numbers(const Tensor& x) {
   const Tensor flat = x.cpu().to(kDouble).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
@@ -49,19 +52,19 @@ struct Operand {
   Operand(i64 rows_, i64 cols_, ScalarType dtype, Order order_) : order(order_), rows(rows_), cols(cols_) {
     switch (order) {
       case Order::kContiguous:
-        memory = randn({2, 2, rows, cols});
+        memory = randn({2, 2, rows, cols}, host());
         break;
       case Order::kHeadsInside:
-        memory = randn({2, rows, 2, cols});
+        memory = randn({2, rows, 2, cols}, host());
         break;
       case Order::kColumns:
-        memory = randn({2, 2, cols, rows});
+        memory = randn({2, 2, cols, rows}, host());
         break;
       case Order::kOdd:
-        memory = randn({2, 2, rows, 2 * cols + 1});
+        memory = randn({2, 2, rows, 2 * cols + 1}, host());
         break;
       case Order::kRepeated:
-        memory = randn({2, rows, cols});
+        memory = randn({2, rows, cols}, host());
         break;
     }
     memory = memory.to(dtype);
@@ -89,11 +92,11 @@ struct Operand {
 Tensor make_mask(const Case& c) {
   if (c.mask == Mask::kNone) return {};
   const i64 batch = c.mask == Mask::kBroadcast ? 1 : 2;
-  Tensor hidden = lt(rand({batch, batch, c.l, c.s}), 0.2);
+  Tensor hidden = lt(rand({batch, batch, c.l, c.s}, host()), 0.2);
   if (c.l > 1) hidden.select(2, 1).fill_(true);
   if (c.mask == Mask::kBool) return logical_not(hidden);
   const Tensor added =
-      masked_fill(randn({batch, batch, c.l, c.s}), hidden, -std::numeric_limits<double>::infinity());
+      masked_fill(randn({batch, batch, c.l, c.s}, host()), hidden, -std::numeric_limits<double>::infinity());
   return c.mask == Mask::kHalf ? added.to(kHalf) : added;
 }
 
@@ -296,8 +299,9 @@ TEST_CASE("attention on the device: masks, dropout and layouts", "[cuda][attenti
 TEST_CASE("attention on the device: operands and results of different dtypes", "[cuda][attention]") {
   if (!cuda::is_available()) return;
   manual_seed(3);
-  const Tensor q = randn({20, 16}).to(kHalf), k = randn({30, 16}).to(kBFloat16), v = randn({30, 16});
-  const Tensor g = randn({20, 16}).to(kHalf);
+  const Tensor q = randn({20, 16}, host()).to(kHalf), k = randn({30, 16}, host()).to(kBFloat16),
+               v = randn({30, 16}, host());
+  const Tensor g = randn({20, 16}, host()).to(kHalf);
   const Case c{20, 30, 16, 16};
   const auto whole = [](const Tensor& x) { return x.expand({1, 1, x.size(0), x.size(1)}); };
   const Reference expected = reference(c, whole(q), whole(k), whole(v), whole(g), Tensor(), options_of(c));
@@ -318,8 +322,9 @@ TEST_CASE("attention on the device drops the weights that the CPU drops", "[cuda
   if (!cuda::is_available()) return;
   // With equal scores and values that are powers of two, the results tell which weights are left, exactly.
   for (const ScalarType dtype : {kFloat, kHalf}) {
-    const Tensor q = zeros({2, 67, 16}, dtype), k = zeros({2, 8, 16}, dtype), out = empty({2, 67, 16}, dtype);
-    Tensor v = zeros({2, 8, 16}, dtype);
+    const Tensor q = zeros({2, 67, 16}, host(dtype)), k = zeros({2, 8, 16}, host(dtype)),
+                 out = empty({2, 67, 16}, host(dtype));
+    Tensor v = zeros({2, 8, 16}, host(dtype));
     for (i64 j = 0; j < 8; ++j) v.select(1, j).fill_(std::ldexp(1.0, static_cast<int>(j)));
     const AttentionOptions options{1, false, 0.5, {99, (std::uint64_t{1} << 40) + 3}};
     host_kernels().forward(out, q, k, v, Tensor(), options);
@@ -329,7 +334,7 @@ TEST_CASE("attention on the device drops the weights that the CPU drops", "[cuda
     // The offset may lie in device memory.
     AttentionOptions moved = options;
     moved.state.offset = 3;
-    const Tensor base = full({1}, std::int64_t{1} << 40, kLong).to(kCUDA);
+    const Tensor base = full({1}, std::int64_t{1} << 40, host(kLong)).to(kCUDA);
     moved.state.base = reinterpret_cast<const std::uint64_t*>(base.data_ptr<std::int64_t>());
     device_kernels().forward(result, q.to(kCUDA), k.to(kCUDA), v.to(kCUDA), Tensor(), moved);
     CHECK(same(result, out));
@@ -347,7 +352,8 @@ TEST_CASE("attention on the device: infinities and NaN as on the CPU", "[cuda][a
         CAPTURE(dtype, causal, bad);
         // Small integers, so that every number of both devices is exact or not finite; all weights of a row
         // are equal.
-        Tensor q = zeros({70, 16}, dtype), k = ones({90, 16}, dtype), v = ones({90, 16}, dtype);
+        Tensor q = zeros({70, 16}, host(dtype)), k = ones({90, 16}, host(dtype)),
+               v = ones({90, 16}, host(dtype));
         if (bad == 0) q.select(0, 66).fill_(std::nan(""));
         if (bad == 1) k.select(0, 68).fill_(infinity);  // 0 * infinity
         if (bad == 2) v.select(0, 3).fill_(infinity);
@@ -356,7 +362,7 @@ TEST_CASE("attention on the device: infinities and NaN as on the CPU", "[cuda][a
           q.fill_(1);
           k.select(0, 2).fill_(infinity);  // a score of infinity
         }
-        const Tensor g = zeros({70, 16}, dtype);
+        const Tensor g = zeros({70, 16}, host(dtype));
         const AttentionOptions options{1, causal, 0, {}};
         const auto run = [&](const AttentionKernels& kernels, Device device) {
           std::vector<Tensor> results;
@@ -392,9 +398,7 @@ TEST_CASE("attention on the device without queries, keys, features or batch", "[
     const auto check = [&](i64 n, i64 l, i64 s, i64 e, i64 ev) {
       CAPTURE(dtype, n, l, s, e, ev);
       const auto run = [&](const AttentionKernels& kernels, Device device) {
-        const auto make = [&](i64 rows, i64 cols) {
-          return ones({n, rows, cols}, TensorOptions(dtype)).to(device);
-        };
+        const auto make = [&](i64 rows, i64 cols) { return ones({n, rows, cols}, host(dtype)).to(device); };
         const Tensor q = make(l, e), k = make(s, e), v = make(s, ev), g = make(l, ev), mask = make(l, s);
         std::vector<Tensor> results = {make(l, ev), make(l, e), make(s, e), make(s, ev), make(l, s)};
         kernels.forward(results[0], q, k, v, mask, {});
@@ -415,8 +419,9 @@ TEST_CASE("attention on the device without queries, keys, features or batch", "[
 TEST_CASE("large fp16 gradients of attention do not overflow on the way", "[cuda][attention]") {
   if (!cuda::is_available()) return;
   // The gradient of a weight is 16 * 60000 here, beyond fp16; those of queries, keys and values are not.
-  const Tensor q = zeros({2, 16}, kHalf), v = ones({2, 16}, kHalf), g = full({2, 16}, 30000, kHalf);
-  Tensor k = zeros({2, 16}, kHalf), second = v.select(0, 1);
+  const Tensor q = zeros({2, 16}, host(kHalf)), v = ones({2, 16}, host(kHalf)),
+               g = full({2, 16}, 30000, host(kHalf));
+  Tensor k = zeros({2, 16}, host(kHalf)), second = v.select(0, 1);
   k.select(0, 1).fill_(0.0625);
   second.fill_(-1);
   const auto made = [] { return empty({2, 16}, TensorOptions(kHalf).device(kCUDA)); };
