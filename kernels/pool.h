@@ -42,6 +42,7 @@ struct PoolKernels {
   /// `indices` (int64): where in its plane each maximum stands, y * w + x. A NaN wins, of several the last;
   /// of equal maxima the first. A dilated window may miss the input altogether: -inf, index -1.
   void (*max_forward)(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& shape);
+  /// `indices` as max_forward gives them.
   void (*max_backward)(const Tensor& gx, const Tensor& gy, const Tensor& indices, const PoolShape& shape);
   void (*avg_forward)(const Tensor& out, const Tensor& x, const PoolShape& shape);
   void (*avg_backward)(const Tensor& gx, const Tensor& gy, const PoolShape& shape);

@@ -63,10 +63,15 @@ struct MaxPool2dBackward : Operator {
     return grads;
   }
   static void samples(Samples& s) {
-    s(s.rand({2, 1, 2, 2}), s.randint({2, 1, 2, 2}, 0, 16), Sizes{2, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},
-      Sizes{1}, false, kDouble);
-    s(s.rand({2, 3, 2}), s.randint({2, 3, 2}, -1, 20), Sizes{2, 5, 4}, Sizes{3, 2}, Sizes{2, 3}, Sizes{1, 0},
-      Sizes{1, 2}, true, kDouble);
+    const auto places = [&](IntArrayRef sizes, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+                            IntArrayRef dilation, bool ceil_mode) {
+      return std::get<1>(
+          max_pool2d_with_indices(s.distinct(sizes), kernel, stride, padding, dilation, ceil_mode));
+    };
+    s(s.rand({2, 1, 2, 2}), places({2, 1, 4, 4}, {2}, {}, {0}, {1}, false), Sizes{2, 1, 4, 4}, Sizes{2}, Sizes{},
+      Sizes{0}, Sizes{1}, false, kDouble);
+    s(s.rand({2, 3, 2}), places({2, 5, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, true), Sizes{2, 5, 4}, Sizes{3, 2},
+      Sizes{2, 3}, Sizes{1, 0}, Sizes{1, 2}, true, kDouble);
     s(s.rand({0, 1, 2, 2}), s.randint({0, 1, 2, 2}, 0, 16), Sizes{0, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},
       Sizes{1}, false, kDouble);
     s(s.rand({1, 1, 1}), s.randint({1, 1, 1}, 0, 4), Sizes{1, 2, 2}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1},
@@ -145,14 +150,28 @@ HALFTONE_REGISTER_OPERATOR(MaxPool2d)
 
 }  // namespace ops
 
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size,
+                                                   IntArrayRef stride, IntArrayRef padding,
+                                                   IntArrayRef dilation, bool ceil_mode) {
+  auto result = ops::dispatch<ops::MaxPool1d>(self, kernel_size, stride, padding, dilation, ceil_mode);
+  return {std::move(result[0]), std::move(result[1])};
+}
+
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel_size,
+                                                   IntArrayRef stride, IntArrayRef padding,
+                                                   IntArrayRef dilation, bool ceil_mode) {
+  auto result = ops::dispatch<ops::MaxPool2d>(self, kernel_size, stride, padding, dilation, ceil_mode);
+  return {std::move(result[0]), std::move(result[1])};
+}
+
 Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
-  return ops::dispatch<ops::MaxPool1d>(self, kernel_size, stride, padding, dilation, ceil_mode)[0];
+  return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
-  return ops::dispatch<ops::MaxPool2d>(self, kernel_size, stride, padding, dilation, ceil_mode)[0];
+  return std::get<0>(max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size,

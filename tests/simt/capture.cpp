@@ -1,12 +1,12 @@
-#include "capture.h"
+#include "halftone/tests/simt/capture.h"
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <utility>
 
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 namespace simt {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "queue.h"
+#include "halftone/tests/simt/queue.h"
 
 namespace simt {
 

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine.h"
-#include "sanitizer.h"
+#include "halftone/tests/simt/engine.h"
+#include "halftone/tests/simt/sanitizer.h"
 
 namespace simt {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "halftone/engine/half.h"
-#include "runtime.h"
+#include "halftone/tests/simt/runtime.h"
 
 namespace {
 

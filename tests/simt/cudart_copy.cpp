@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "device_memory.h"
-#include "queue.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 using namespace simt;
 

@@ -5,12 +5,12 @@
 
 #include <cstring>
 
-#include "capture.h"
-#include "device_limits.h"
-#include "device_memory.h"
-#include "queue.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/capture.h"
+#include "halftone/tests/simt/device_limits.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 using namespace simt;
 

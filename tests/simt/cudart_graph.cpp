@@ -2,9 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "capture.h"
-#include "queue.h"
-#include "runtime.h"
+#include "halftone/tests/simt/capture.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
 
 using namespace simt;
 

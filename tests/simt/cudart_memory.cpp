@@ -2,11 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include "device_memory.h"
-#include "host_memory.h"
-#include "queue.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/host_memory.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 using namespace simt;
 

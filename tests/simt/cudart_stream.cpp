@@ -2,10 +2,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include "capture.h"
-#include "queue.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/capture.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 using namespace simt;
 

@@ -1,4 +1,4 @@
-#include "device_memory.h"
+#include "halftone/tests/simt/device_memory.h"
 
 #include <sys/mman.h>
 
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sanitizer.h"
-#include "settings.h"
+#include "halftone/tests/simt/sanitizer.h"
+#include "halftone/tests/simt/settings.h"
 
 namespace simt {
 namespace {
@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kGapBytes = std::size_t{256} << 10;
 constexpr std::size_t kReservedBytes = std::size_t{8} << 40;
+constexpr std::size_t kLeastReservedBytes = std::size_t{8} << 30;
 /// Allocations are right-aligned to this against the gap: what the widest vector loads need.
 constexpr std::size_t kAlignment = 16;
 /// Records of freed memory kept for explanations.
@@ -43,10 +44,16 @@ DeviceMemory& DeviceMemory::instance() {
 }
 
 DeviceMemory::DeviceMemory() {
-  void* base = mmap(kHint, kReservedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // As much as there may be: ThreadSanitizer leaves programs a part of the address space only.
+  std::size_t bytes = kReservedBytes;
+  void* base = MAP_FAILED;
+  for (; bytes >= kLeastReservedBytes; bytes /= 2) {
+    base = mmap(kHint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base != MAP_FAILED) break;
+  }
   if (base == MAP_FAILED) std::abort();
   base_ = static_cast<char*>(base);
-  end_ = base_ + kReservedBytes;
+  end_ = base_ + bytes;
   next_ = base_ + kGapBytes;
   in_use_.resize(16);
 }

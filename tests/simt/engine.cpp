@@ -1,4 +1,4 @@
-#include "engine.h"
+#include "halftone/tests/simt/engine.h"
 
 #include <cstdarg>
 #include <cstdio>
@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
-#include "report.h"
-#include "sanitizer.h"
-#include "settings.h"
+#include "halftone/tests/simt/report.h"
+#include "halftone/tests/simt/sanitizer.h"
+#include "halftone/tests/simt/settings.h"
 
 thread_local constinit uint3 threadIdx{};
 thread_local constinit uint3 blockIdx{};
@@ -127,6 +127,8 @@ void Engine::run_block(dim3 index) {
   ready_begin_ = ready_end_ = 0;
   next_ = exited_ = at_barrier_ = 0;
   fiber_set_ ^= 1;
+  // Made by the host, as a new fiber comes after what its maker did.
+  while (own_fibers_ && fibers_.size() < static_cast<std::size_t>(2 * count_)) add_fiber();
 
   host_switch_to(fiber_for_next());
   if (!failed_ && exited_ != count_) {
@@ -148,15 +150,13 @@ void Engine::host_switch_to(Fiber& fiber) {
   fiber_ = &host_;
 }
 
+void Engine::add_fiber() { fibers_.push_back(std::make_unique<Fiber>(&Engine::fiber_main)); }
+
 /// A fiber on which the next thread can start.
 Fiber& Engine::fiber_for_next() {
-  if (own_fibers_) {
-    const int slot = order_[next_] + fiber_set_ * kMaxBlockThreads;
-    while (fibers_.size() < kMaxFibers) fibers_.push_back(std::make_unique<Fiber>(&Engine::fiber_main));
-    return *fibers_[slot];
-  }
+  if (own_fibers_) return *fibers_[static_cast<std::size_t>(2 * order_[next_] + fiber_set_)];
   if (idle_.empty()) {
-    fibers_.push_back(std::make_unique<Fiber>(&Engine::fiber_main));
+    add_fiber();
     return *fibers_.back();
   }
   Fiber* fiber = idle_.back();
@@ -245,6 +245,7 @@ void Engine::fail(const char* format, ...) {
   std::vsnprintf(failure_ + used, sizeof(failure_) - static_cast<std::size_t>(used), format, arguments);
   va_end(arguments);
   failed_ = true;
+  sanitizer::release(&end_tag_);
   Fiber* const left = fiber_;
   fiber_ = &host_;
   left->switch_to(host_);

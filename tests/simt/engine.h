@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "control.h"
-#include "fiber.h"
-#include "kernel_info.h"
-#include "shared_memory.h"
-#include "warp.h"
+#include "halftone/tests/simt/control.h"
+#include "halftone/tests/simt/fiber.h"
+#include "halftone/tests/simt/kernel_info.h"
+#include "halftone/tests/simt/shared_memory.h"
+#include "halftone/tests/simt/warp.h"
 
 namespace simt {
 
@@ -94,6 +94,7 @@ class Engine {
   void shuffle_order();
   void host_switch_to(Fiber& fiber);
   Fiber& fiber_for_next();
+  void add_fiber();
   static void fiber_main();
   [[noreturn]] void work();
   bool prefers_unstarted();

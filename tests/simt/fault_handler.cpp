@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "control.h"
-#include "device_memory.h"
-#include "engine.h"
-#include "runtime.h"
+#include "halftone/tests/simt/control.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/engine.h"
+#include "halftone/tests/simt/runtime.h"
 
 namespace simt {
 namespace {

@@ -1,4 +1,4 @@
-#include "fiber.h"
+#include "halftone/tests/simt/fiber.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sanitizer.h"
+#include "halftone/tests/simt/sanitizer.h"
 
 // The switch saves the registers that calls preserve and exchanges stack pointers. It ends in an ordinary
 // return: most fibers wait at the same place of the code, so that the processor's own stack of return
@@ -74,6 +74,8 @@ namespace simt {
 namespace {
 
 constexpr std::size_t kGuardBytes = 4096;
+/// For ThreadSanitizer: the engine says what orders threads; a switch as such orders nothing.
+constexpr unsigned kNoSync = 1;
 
 thread_local Fiber* running = nullptr;
 /// The fiber that was left for the running one.
@@ -114,6 +116,14 @@ bool Fiber::is_in_guard(const void* address) const {
 void Fiber::reset() {
   sanitizer::unpoison(stack_bottom_, stack_bytes_);
   fake_stack_ = nullptr;
+  if (sanitizer::is_thread_sanitizer()) {
+    // What the fiber did was before what the host does from now on: coming from there with synchronisation says so.
+    void* const host = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(tsan_, kNoSync);
+    __tsan_switch_to_fiber(host, 0);
+    __tsan_destroy_fiber(tsan_);
+    tsan_ = __tsan_create_fiber(0);
+  }
   prepare();
 }
 
@@ -123,8 +133,6 @@ void Fiber::switch_annotated(Fiber& next) {
   if (__sanitizer_start_switch_fiber != nullptr) {
     __sanitizer_start_switch_fiber(&fake_stack_, next.stack_bottom_, next.stack_bytes_);
   }
-  // The engine says what orders threads; a switch as such orders nothing.
-  constexpr unsigned kNoSync = 1;
   if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(next.tsan_, kNoSync);
   transfer_to(next);
   arrive();

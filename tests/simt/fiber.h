@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "sanitizer.h"
+#include "halftone/tests/simt/sanitizer.h"
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <ucontext.h>

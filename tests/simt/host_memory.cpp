@@ -1,8 +1,8 @@
-#include "host_memory.h"
+#include "halftone/tests/simt/host_memory.h"
 
 #include <cstdlib>
 
-#include "runtime.h"
+#include "halftone/tests/simt/runtime.h"
 
 namespace simt {
 

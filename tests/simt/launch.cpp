@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "device_limits.h"
-#include "device_memory.h"
-#include "engine.h"
-#include "host_memory.h"
-#include "kernel_info.h"
-#include "queue.h"
-#include "runtime.h"
+#include "halftone/tests/simt/device_limits.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/engine.h"
+#include "halftone/tests/simt/host_memory.h"
+#include "halftone/tests/simt/kernel_info.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
 
 namespace simt {
 namespace {

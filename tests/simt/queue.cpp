@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "halftone/tests/simt/queue.h"
 
 #include <algorithm>
 #include <map>
@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "capture.h"
-#include "device_memory.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/capture.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 namespace simt {
 namespace {

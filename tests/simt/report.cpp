@@ -1,4 +1,4 @@
-#include "report.h"
+#include "halftone/tests/simt/report.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "control.h"
+#include "halftone/tests/simt/control.h"
 
 namespace simt {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "control.h"
-#include "report.h"
+#include "halftone/tests/simt/control.h"
+#include "halftone/tests/simt/report.h"
 
 // The host side of the emulated device: what the emulated libraries (cudart, cuBLASLt) are written with.
 namespace simt {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "control.h"
+#include "halftone/tests/simt/control.h"
 
 namespace simt {
 

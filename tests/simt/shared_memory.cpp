@@ -1,4 +1,4 @@
-#include "shared_memory.h"
+#include "halftone/tests/simt/shared_memory.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sanitizer.h"
+#include "halftone/tests/simt/sanitizer.h"
 
 namespace simt {
 namespace {

@@ -40,12 +40,12 @@
 #define __constant__ constant_memory_is_not_emulated
 #define __managed__ managed_memory_is_not_emulated
 
-#include "atomics.h"
-#include "builtins.h"
-#include "half_intrinsics.h"
-#include "intrinsics.h"
-#include "kernel_info.h"
-#include "warp.h"
+#include "halftone/tests/simt/atomics.h"
+#include "halftone/tests/simt/builtins.h"
+#include "halftone/tests/simt/half_intrinsics.h"
+#include "halftone/tests/simt/intrinsics.h"
+#include "halftone/tests/simt/kernel_info.h"
+#include "halftone/tests/simt/warp.h"
 
 /// `HT_SHARED(float, tile, [16][17]);` declares a shared array, once per block, filled with NaN.
 #define HT_SHARED(T, name, ...)                                                       \

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <thread>
 
-#include "capture.h"
-#include "device_memory.h"
-#include "queue.h"
-#include "runtime.h"
-#include "settings.h"
+#include "halftone/tests/simt/capture.h"
+#include "halftone/tests/simt/device_memory.h"
+#include "halftone/tests/simt/queue.h"
+#include "halftone/tests/simt/runtime.h"
+#include "halftone/tests/simt/settings.h"
 
 namespace simt {
 namespace {

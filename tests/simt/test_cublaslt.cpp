@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "control.h"
+#include "halftone/tests/simt/control.h"
 #include "halftone/kernels/cuda/cublaslt.h"
 
 using halftone::cuda::cublaslt;

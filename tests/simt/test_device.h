@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "control.h"
+#include "halftone/tests/simt/control.h"
 
 // For tests of the emulated device itself: launches without the backend, memory, and what was reported.
 namespace simt_test {

@@ -1,6 +1,6 @@
 // Stream capture and graphs.
 
-#include "test_device.h"
+#include "halftone/tests/simt/test_device.h"
 
 using namespace simt_test;
 

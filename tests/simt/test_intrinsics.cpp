@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "test_device.h"
+#include "halftone/tests/simt/test_device.h"
 
 using namespace simt_test;
 

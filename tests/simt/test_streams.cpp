@@ -1,6 +1,6 @@
 // Deferred work: what the host or another stream sees before it has synchronised, and after.
 
-#include "test_device.h"
+#include "halftone/tests/simt/test_device.h"
 
 using namespace simt_test;
 using simt::control::Streams;

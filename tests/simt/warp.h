@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "builtins.h"
+#include "halftone/tests/simt/builtins.h"
 
 // Collectives of a warp. The last lane of the mask to arrive computes the results of all.
 
