@@ -19,8 +19,8 @@ void GradScaler::check_own(const char* op, optim::Optimizer& optimizer) const {
   }
 }
 
-bool GradScaler::unscale_(optim::Optimizer& optimizer) {
-  if (!is_enabled()) return true;
+optim::DeferredFlag GradScaler::unscale_(optim::Optimizer& optimizer) {
+  if (!is_enabled()) return optim::DeferredFlag(true);
   check_own("unscale_", optimizer);
   return optimizer.unscale_gradients(scaling_);
 }
@@ -28,9 +28,9 @@ bool GradScaler::unscale_(optim::Optimizer& optimizer) {
 optim::StepReport GradScaler::step(optim::Optimizer& optimizer) {
   if (!is_enabled()) return optimizer.step();
   check_own("step", optimizer);
-  const bool at_floor = scaling_.at_floor();
+  const bool at_floor = scaling_.has_floor_policy() && scaling_.at_floor();
   optim::StepReport report = optimizer.step_with(scaling_);
-  if (report.skipped_nonfinite() && at_floor) scaling_.apply_floor_policy();
+  if (at_floor && report.skipped_nonfinite()) scaling_.apply_floor_policy();
   return report;
 }
 
@@ -45,14 +45,9 @@ Tensor GradScaler::step(optim::Optimizer& optimizer, optim::Optimizer::LossClosu
 void GradScaler::update(std::optional<double> new_scale) {
   if (!is_enabled()) return;
   if (!new_scale) return scaling_.update();
-  const double previous = get_scale();
+  scaling_.check_update();
   scaling_.set_scale(*new_scale);  // throws before anything else happens
-  try {
-    scaling_.update();
-  } catch (...) {
-    scaling_.set_scale(previous);
-    throw;
-  }
+  scaling_.update();
   scaling_.set_scale(*new_scale);
 }
 

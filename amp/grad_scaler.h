@@ -30,8 +30,8 @@ class GradScaler {
   Tensor scale(const Tensor& loss) { return scaling_.scale(loss); }
   std::vector<Tensor> scale(const std::vector<Tensor>& losses) { return scaling_.scale(losses); }
   /// Divides the optimizer's gradients in place by the scale. Once per iteration, before step(). True when
-  /// all of them are finite.
-  bool unscale_(optim::Optimizer& optimizer);
+  /// all of them are finite; only asking waits for a CUDA device.
+  optim::DeferredFlag unscale_(optim::Optimizer& optimizer);
   /// Steps unless a gradient is infinite or NaN; unscales first if unscale_() did not.
   optim::StepReport step(optim::Optimizer& optimizer);
   /// Only when not enabled: a skipped step cannot take back what the closure did.

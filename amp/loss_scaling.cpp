@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 
 #include "halftone/amp/policy.h"
+#include "halftone/engine/capture.h"
 #include "halftone/engine/warning.h"
-#include "halftone/kernels/optimizer.h"
+#include "halftone/kernels/record.h"
 
 namespace halftone::amp {
 namespace {
@@ -16,21 +18,31 @@ namespace {
 /// S times its input; in backward it tells the pass that the gradients it makes are scaled, and by what.
 class ScaledLoss final : public autograd::Node {
  public:
-  ScaledLoss(const Tensor& loss, autograd::GradientStamp stamp) : Node("scale"), stamp_(stamp) {
+  ScaledLoss(const Tensor& loss, autograd::GradientStamp stamp) : Node("scale"), stamp_(std::move(stamp)) {
     add_input(loss);
   }
 
   autograd::Gradients apply(autograd::Gradients output_gradients) override {
     std::optional<autograd::GradientStamp>& stamp = *autograd::current_stamp();
-    if (stamp && (stamp->scaler != stamp_.scaler || stamp->scale != stamp_.scale)) {
-      fail("scale", "one backward reaches losses scaled by ", stamp->scale, " and by ", stamp_.scale,
-           "; their gradients cannot be unscaled together");
+    if (stamp && (stamp->scaler != stamp_.scaler || !is_scale_of(*stamp))) {
+      fail("scale", "one backward reaches losses scaled by ", stamp->read_scale(), " and by ",
+           stamp_.read_scale(), "; their gradients cannot be unscaled together");
     }
     stamp = stamp_;
-    return {output_gradients[0] * stamp_.scale};
+    return {multiplied(output_gradients[0], stamp_)};
+  }
+
+  /// `tensor` times the scale, in the tensor's dtype.
+  static Tensor multiplied(const Tensor& tensor, const autograd::GradientStamp& stamp) {
+    return stamp.device_scale.defined() ? tensor * stamp.device_scale : tensor * stamp.scale;
   }
 
  private:
+  /// Scales of two iterations are two numbers in device memory, and may yet be equal.
+  bool is_scale_of(const autograd::GradientStamp& other) const {
+    return stamp_.has_scale_of(other) || stamp_.read_scale() == other.read_scale();
+  }
+
   autograd::GradientStamp stamp_;
 };
 
@@ -41,12 +53,12 @@ std::uint64_t next_number() {
 
 }  // namespace
 
-LossScaling::LossScaling(const LossScalingOptions& options)
-    : options_(options),
-      number_(next_number()),
-      scale_(static_cast<float>(options.init_scale())),
-      hysteresis_left_(options.hysteresis()) {
+LossScaling::LossScaling(const LossScalingOptions& options) : options_(options), number_(next_number()) {
   options.check();
+  LossScaleState state;
+  state.scale = static_cast<float>(options.init_scale());
+  state.hysteresis_left = options.hysteresis();
+  state_ = make_record(state, kCPU);
 }
 
 LossScaling LossScaling::fixed(double scale) {
@@ -66,17 +78,55 @@ Tensor LossScaling::scale(const Tensor& loss) {
   }
   if (dynamic_cast<ScaledLoss*>(autograd::grad_fn(loss))) fail("scale", "this loss is scaled already");
   hint_about_bfloat16(loss);
-  remember_loss(loss);
+  const Tensor& state = state_on(loss.device());
   Tensor scaled;
+  autograd::GradientStamp stamp;
   {
     NoGradGuard no_grad;
-    scaled = loss.detach().to(loss.scalar_type() == kDouble ? kDouble : kFloat) * static_cast<double>(scale_);
+    kernels_for<OptimizerKernels>(loss.device()).note_loss(state, loss.detach().contiguous());
+    stamp = present_stamp();
+    scaled =
+        ScaledLoss::multiplied(loss.detach().to(loss.scalar_type() == kDouble ? kDouble : kFloat), stamp);
   }
   if (GradMode::is_enabled() && loss.requires_grad()) {
-    const autograd::GradientStamp stamp{id(), iteration_, static_cast<double>(scale_)};
-    autograd::set_history(scaled, make_intrusive<ScaledLoss>(loss, stamp));
+    autograd::set_history(scaled, make_intrusive<ScaledLoss>(loss, std::move(stamp)));
   }
   return scaled;
+}
+
+/// What marks the gradients of a loss that is scaled now.
+autograd::GradientStamp LossScaling::present_stamp() {
+  if (state_.is_cpu()) return {id(), iteration_, static_cast<double>(state().scale), {}};
+  if (!snapshot_.defined()) {
+    snapshot_ = empty({}, TensorOptions(kFloat).device(state_.device()));
+    kernels_for<OptimizerKernels>(state_.device()).copy_scale(state_, snapshot_);
+  }
+  return {id(), iteration_, 1, snapshot_};
+}
+
+const Tensor& LossScaling::state_on(Device device) {
+  if (state_.device() == device) [[likely]]
+    return state_;
+  cuda::refuse_in_capture("LossScaling", "bringing the loss scale to another device");
+  state_ = make_record(state(), device);
+  snapshot_.reset();
+  return state_;
+}
+
+LossScaleState LossScaling::state() const { return read_record<LossScaleState>(state_); }
+
+LossScaleRules LossScaling::rules() const {
+  LossScaleRules rules;
+  rules.growth_factor = options_.growth_factor();
+  rules.backoff_factor = options_.backoff_factor();
+  rules.min_scale = options_.min_scale();
+  rules.max_scale = options_.max_scale();
+  rules.growth_interval = options_.growth_interval();
+  rules.hysteresis = options_.hysteresis();
+  rules.stalled_after = options_.stalled_after();
+  rules.refill_hysteresis = options_.refill_hysteresis();
+  rules.fixed = fixed_;
+  return rules;
 }
 
 std::vector<Tensor> LossScaling::scale(const std::vector<Tensor>& losses) {
@@ -96,33 +146,22 @@ void LossScaling::hint_about_bfloat16(const Tensor& loss) {
        "harm, and enabled(false) switches it off");
 }
 
-void LossScaling::remember_loss(const Tensor& loss) {
-  constexpr std::size_t kMost = 16;
-  if (losses_.size() == kMost) loss_was_nonfinite();
-  losses_.push_back(loss.detach());
-}
-
-bool LossScaling::loss_was_nonfinite() {
-  NoGradGuard no_grad;
-  for (const Tensor& loss : losses_) {
-    const auto& kernels = kernels_for<OptimizerKernels>(loss.device());
-    loss_nonfinite_ = loss_nonfinite_ || kernels.scan(loss.contiguous(), 1, 2).nonfinite > 0;
-  }
-  losses_.clear();
-  return loss_nonfinite_;
-}
-
-void LossScaling::set_scale(double scale) {
+void LossScaling::check_scale(double scale) const {
   if (!(scale >= options_.min_scale() && scale <= options_.max_scale())) {
     fail("LossScaling", "scale: expected a number between min_scale ", options_.min_scale(),
          " and max_scale ", options_.max_scale(), ", got ", scale);
   }
-  scale_ = static_cast<float>(scale);
 }
 
-bool LossScaling::at_floor() const { return fixed_ || static_cast<double>(scale_) <= options_.min_scale(); }
+void LossScaling::set_scale(double scale) {
+  check_scale(scale);
+  write_record(state_, static_cast<float>(scale), offsetof(LossScaleState, scale));
+  snapshot_.reset();
+}
 
-bool LossScaling::would_stall() const { return at_floor() && floor_skips_ + 1 >= options_.stalled_after(); }
+void LossScaling::note_overflow() {
+  write_record(state_, std::uint32_t{1}, offsetof(LossScaleState, overflowed));
+}
 
 void LossScaling::apply_floor_policy() const {
   if (fixed_) return;
@@ -134,47 +173,21 @@ void LossScaling::apply_floor_policy() const {
   }
 }
 
-void LossScaling::grow() {
-  if (options_.refill_hysteresis()) hysteresis_left_ = options_.hysteresis();
-  floor_skips_ = 0;
-  if (++growth_tracker_ < options_.growth_interval()) return;
-  growth_tracker_ = 0;
-  hysteresis_left_ = options_.hysteresis();
-  const double grown = static_cast<double>(scale_) * options_.growth_factor();
-  if (!fixed_ && grown <= options_.max_scale()) scale_ = static_cast<float>(grown);
+void LossScaling::check_update() const {
+  if (any_step_ || any_abandoned_) return;
+  fail("update",
+       "no optimizer has stepped since the last update(); call step(optimizer) first, or abandon(optimizer) "
+       "to end the iteration without a step");
 }
 
-void LossScaling::back_off() {
-  floor_skips_ = at_floor() ? floor_skips_ + 1 : 0;
-  growth_tracker_ = 0;
-  if (hysteresis_left_ > 1) {
-    --hysteresis_left_;
-    return;
-  }
-  if (!fixed_) {
-    const double smaller = static_cast<double>(scale_) * options_.backoff_factor();
-    scale_ = static_cast<float>(std::max(smaller, options_.min_scale()));
-  }
-}
-
-void LossScaling::update() {
-  if (!any_step_ && !any_abandoned_) {
-    fail(
-        "update",
-        "no optimizer has stepped since the last update(); call step(optimizer) first, or abandon(optimizer) "
-        "to end the iteration without a step");
-  }
-  if (iteration_nonfinite_) {
-    back_off();
-  } else if (any_clean_) {
-    grow();
-  }
+void LossScaling::update(const Tensor& record) {
+  check_update();
+  kernels_for<OptimizerKernels>(state_.device()).move_scale(state_, rules(), record);
+  snapshot_.reset();
   ++iteration_;
-  any_step_ = any_clean_ = any_abandoned_ = iteration_nonfinite_ = false;
+  any_step_ = any_abandoned_ = false;
   std::erase_if(progress_, [](const auto& entry) { return entry.second.phase != Phase::kUnscaled; });
   unscaled_.clear();
-  losses_.clear();
-  loss_nonfinite_ = false;
 }
 
 }  // namespace halftone::amp

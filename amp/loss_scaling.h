@@ -9,6 +9,8 @@
 #include "halftone/amp/loss_scaling_options.h"
 #include "halftone/autograd/node.h"
 #include "halftone/engine/state_dict.h"
+#include "halftone/kernels/math/loss_scale.h"
+#include "halftone/kernels/optimizer.h"
 
 namespace halftone::amp {
 
@@ -20,6 +22,9 @@ namespace halftone::amp {
 /// This is the arithmetic and the protocol; it knows tensors, not optimizers. An optimizer holds one
 /// (`use_loss_scaling`), or GradScaler drives one with PyTorch's names. An optimizer is known here by its
 /// number.
+///
+/// The scale and its counters live on the device of the losses and parameters, and move there with a loss or
+/// a step on another device. On a CUDA device nothing waits for them but the functions that return them.
 class LossScaling {
  public:
   explicit LossScaling(const LossScalingOptions& options = {});
@@ -45,11 +50,11 @@ class LossScaling {
   LossScalingOptions& options() { return options_; }
 
   /// S; 1 when not enabled.
-  double get_scale() const { return is_enabled() ? static_cast<double>(scale_) : 1.0; }
+  double get_scale() const { return is_enabled() ? static_cast<double>(state().scale) : 1.0; }
   /// Throws Error unless min_scale <= scale <= max_scale.
   void set_scale(double scale);
   /// Clean steps since the last overflow or growth.
-  std::int64_t growth_tracker() const { return growth_tracker_; }
+  std::int64_t growth_tracker() const { return state().growth_tracker; }
 
   /// Several ranks decide together: `decide` gets whether this one's gradients overflowed and returns whether
   /// anyone's did. Called once per step.
@@ -65,9 +70,10 @@ class LossScaling {
   // -----------------------
   using OptimizerId = std::uint64_t;
 
-  /// What the gradient of this leaf is to be divided by: the scale of the loss that made it; 1 if it was
-  /// unscaled already; the present scale if it was written by hand. Throws Error if another scaler made it.
-  double gradient_scale(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
+  /// What the gradient of this leaf is to be multiplied by: `share` / the scale of the loss that made it;
+  /// `share` if it was unscaled already; `share` / the present scale if it was written by hand. Throws Error
+  /// if another scaler made it.
+  GradientFactor unscale_factor(OptimizerId optimizer, const autograd::TensorMeta& leaf, double share = 1);
   /// True when the gradient belongs to an iteration that update() has closed.
   bool is_late(OptimizerId optimizer, const autograd::TensorMeta& leaf) const;
 
@@ -75,74 +81,74 @@ class LossScaling {
   void begin_unscale(OptimizerId optimizer);
   /// Throws Error when another optimizer unscaled this leaf's gradient already.
   void check_unscale(const autograd::TensorMeta& leaf) const;
+  /// `found`: the record that OptimizerKernels::scale filled.
   void end_unscale(OptimizerId optimizer, const std::vector<const autograd::TensorMeta*>& leaves,
-                   bool nonfinite, bool late);
+                   const Tensor& found, bool late);
   /// Throws Error when the optimizer has stepped already. `any_scaled`: it holds gradients in scaled units.
   void begin_step(OptimizerId optimizer, bool any_scaled);
   bool is_unscaled(OptimizerId optimizer) const;
-  /// What unscale_ found for this optimizer.
-  bool found_nonfinite(OptimizerId optimizer) const;
+  /// What unscale_ found for this optimizer: a scan's record, or undefined.
+  const Tensor& found_by_unscale(OptimizerId optimizer) const;
+  /// The step of this optimizer is decided: OptimizerKernels::decide has noted in state_on() what came out.
+  void end_step(OptimizerId optimizer);
 
-  struct StepResult {
-    bool nonfinite = false;
-    bool late = false;  ///< all of an earlier iteration: not another clean one
-    bool no_gradients = false;
-  };
-  void end_step(OptimizerId optimizer, StepResult result);
+  /// The numbers, as a record (LossScaleState) on `device`; they move there.
+  const Tensor& state_on(Device device);
+  LossScaleRules rules() const;
+  /// Whether other ranks are asked before a step. Then the host has to know what this one found.
+  bool has_agreement() const { return static_cast<bool>(agree_); }
   /// This rank's overflow, or anybody's.
   bool decide(bool nonfinite) const { return agree_ ? agree_(nonfinite) : nonfinite; }
   /// An overflow that did not skip a step (a dropped micro-batch): the scale backs off at the next update.
-  void note_overflow() { iteration_nonfinite_ = true; }
+  void note_overflow();
 
-  /// Ends the iteration of all optimizers that stepped: moves the scale. Throws Error when none did.
-  void update();
+  /// Throws Error when no optimizer stepped since the last update().
+  void check_update() const;
+  /// Ends the iteration of all optimizers that stepped: moves the scale, and tells `record` (StepRecord)
+  /// where it is defined. Throws Error when none stepped.
+  void update(const Tensor& record = {});
   /// Ends an optimizer's iteration without a step.
   void abandon(OptimizerId optimizer);
   /// Back to READY within the iteration, for optimizers with two backward passes. What was found stays found.
   void rearm(OptimizerId optimizer);
 
   /// True when the scale cannot back off further.
-  bool at_floor() const;
-  /// Whether an overflow now makes `stalled_after` skips in a row at the floor.
-  bool would_stall() const;
+  bool at_floor() const { return halftone::at_floor(state(), rules()); }
+  /// Whether anything but the report happens at an overflow that finds the scale at the floor. Then the host
+  /// has to know.
+  bool has_floor_policy() const { return !fixed_ && options_.at_floor() != AtFloor::kContinue; }
   /// After an overflow that found the scale at the floor: calls on_floor or throws, as set.
   void apply_floor_policy() const;
-  /// True when a loss scaled in this iteration was infinite or NaN before scaling.
-  bool loss_was_nonfinite();
 
  private:
   enum class Phase : std::uint8_t { kReady, kUnscaled, kStepped };
   struct Progress {
     Phase phase = Phase::kReady;
     std::uint64_t iteration = 0;
-    bool nonfinite = false;
+    Tensor found;  // by unscale_
     bool late = false;
   };
 
   const void* id() const { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(number_)); }
   Progress progress(OptimizerId optimizer) const;
-  void remember_loss(const Tensor& loss);
+  void check_scale(double scale) const;
   void hint_about_bfloat16(const Tensor& loss);
-  void grow();
-  void back_off();
+  LossScaleState state() const;
+  autograd::GradientStamp present_stamp();
 
   LossScalingOptions options_;
   std::uint64_t number_;  // tells its stamps from those of every other scaler, dead ones included
   bool fixed_ = false;
   bool hinted_ = false;
-  float scale_;
-  std::int64_t growth_tracker_ = 0;
-  std::int64_t hysteresis_left_;
-  std::int64_t floor_skips_ = 0;
+  Tensor state_;     // LossScaleState
+  Tensor snapshot_;  // on a CUDA device: the scale as losses of this iteration use it, or undefined
   std::function<bool(bool)> agree_;
 
   // The iteration under way.
   std::uint64_t iteration_ = 0;
   std::map<OptimizerId, Progress> progress_;
   std::map<const autograd::TensorMeta*, OptimizerId> unscaled_;
-  bool any_step_ = false, any_clean_ = false, any_abandoned_ = false, iteration_nonfinite_ = false;
-  std::vector<Tensor> losses_;  // not looked at yet
-  bool loss_nonfinite_ = false;
+  bool any_step_ = false, any_abandoned_ = false;
 };
 
 }  // namespace halftone::amp

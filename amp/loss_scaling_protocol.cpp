@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "halftone/amp/loss_scaling.h"
+#include "halftone/kernels/record.h"
 
 namespace halftone::amp {
 
@@ -26,16 +27,21 @@ LossScaling::Progress LossScaling::progress(OptimizerId optimizer) const {
   return fresh;
 }
 
-double LossScaling::gradient_scale(OptimizerId optimizer, const TensorMeta& leaf) const {
+GradientFactor LossScaling::unscale_factor(OptimizerId optimizer, const TensorMeta& leaf, double share) {
+  const auto reciprocal_of = [&](const GradientStamp& stamp) -> GradientFactor {
+    if (!stamp.device_scale.defined()) return {share / stamp.scale, {}};
+    if (stamp.device_scale.device() != leaf.grad.device()) return {share / stamp.read_scale(), {}};
+    return {share, stamp.device_scale};
+  };
   if (const GradientStamp* stamp = autograd::gradient_stamp(leaf)) {
     if (stamp->scaler != id()) {
       fail("GradScaler", leaf_name(leaf),
            " holds a gradient scaled by another scaler; use one scaler per optimizer");
     }
-    return stamp->scale;
+    return reciprocal_of(*stamp);
   }
-  if (is_unscaled(optimizer) || unscaled_.count(&leaf)) return 1;
-  return static_cast<double>(scale_);
+  if (is_unscaled(optimizer) || unscaled_.count(&leaf)) return {share, {}};
+  return reciprocal_of(present_stamp());
 }
 
 bool LossScaling::is_late(OptimizerId optimizer, const TensorMeta& leaf) const {
@@ -47,7 +53,7 @@ bool LossScaling::is_late(OptimizerId optimizer, const TensorMeta& leaf) const {
 void LossScaling::begin_unscale(OptimizerId optimizer) {
   Progress now = progress(optimizer);
   if (now.iteration < iteration_)
-    now = {Phase::kReady, iteration_, false, false};  // never stepped; update() closed it
+    now = {Phase::kReady, iteration_, {}, false};  // never stepped; update() closed it
   if (now.phase == Phase::kUnscaled) {
     fail("unscale_",
          "it was called already on this optimizer since the last update(), and the gradients were divided "
@@ -67,11 +73,11 @@ void LossScaling::check_unscale(const TensorMeta& leaf) const {
 }
 
 void LossScaling::end_unscale(OptimizerId optimizer, const std::vector<const TensorMeta*>& leaves,
-                              bool nonfinite, bool late) {
+                              const Tensor& found, bool late) {
   Progress& now = progress_[optimizer];
   now.phase = Phase::kUnscaled;
   now.iteration = iteration_;
-  now.nonfinite = now.nonfinite || nonfinite;
+  now.found = found;
   now.late = late;
   for (const TensorMeta* leaf : leaves) unscaled_[leaf] = optimizer;
 }
@@ -82,7 +88,7 @@ void LossScaling::begin_step(OptimizerId optimizer, bool any_scaled) {
     fail("step", "it was called already for this optimizer since the last update(); call update() first");
   }
   // Unscaled in an iteration that is over, and new gradients have come since.
-  if (now.iteration < iteration_ && any_scaled) now = {Phase::kReady, iteration_, false, false};
+  if (now.iteration < iteration_ && any_scaled) now = {Phase::kReady, iteration_, {}, false};
   progress_[optimizer] = now;
 }
 
@@ -90,15 +96,17 @@ bool LossScaling::is_unscaled(OptimizerId optimizer) const {
   return progress(optimizer).phase == Phase::kUnscaled;
 }
 
-bool LossScaling::found_nonfinite(OptimizerId optimizer) const { return progress(optimizer).nonfinite; }
+const Tensor& LossScaling::found_by_unscale(OptimizerId optimizer) const {
+  static const Tensor nothing;
+  const auto entry = progress_.find(optimizer);
+  return entry == progress_.end() ? nothing : entry->second.found;
+}
 
-void LossScaling::end_step(OptimizerId optimizer, StepResult result) {
+void LossScaling::end_step(OptimizerId optimizer) {
   Progress& now = progress_[optimizer];
   now.phase = Phase::kStepped;
   now.iteration = iteration_;
   any_step_ = true;
-  iteration_nonfinite_ = iteration_nonfinite_ || result.nonfinite;
-  any_clean_ = any_clean_ || (!result.nonfinite && !result.no_gradients && !result.late);
 }
 
 void LossScaling::abandon(OptimizerId optimizer) {
@@ -133,13 +141,14 @@ StateDict LossScaling::state_dict() const {
          "called between unscale_ or step and update(), where an overflow found would be forgotten; call "
          "it after update()");
   }
-  state.set("scale", static_cast<double>(scale_));
+  const LossScaleState now = this->state();
+  state.set("scale", static_cast<double>(now.scale));
   state.set("growth_factor", options_.growth_factor());
   state.set("backoff_factor", options_.backoff_factor());
   state.set("growth_interval", options_.growth_interval());
-  state.set("_growth_tracker", growth_tracker_);
-  state.set("hysteresis_left", hysteresis_left_);
-  state.set("floor_skips", floor_skips_);
+  state.set("_growth_tracker", now.growth_tracker);
+  state.set("hysteresis_left", now.hysteresis_left);
+  state.set("floor_skips", now.floor_skips);
   state.set("min_scale", options_.min_scale());
   state.set("max_scale", options_.max_scale());
   state.set("hysteresis", options_.hysteresis());
@@ -168,10 +177,13 @@ void LossScaling::load_state_dict(const StateDict& state) {
   }
   fixed_ = state.boolean("fixed");
   options_ = options;
-  scale_ = static_cast<float>(scale);
-  growth_tracker_ = tracker;
-  hysteresis_left_ = left;
-  floor_skips_ = skips;
+  LossScaleState loaded = this->state();
+  loaded.scale = static_cast<float>(scale);
+  loaded.growth_tracker = tracker;
+  loaded.hysteresis_left = left;
+  loaded.floor_skips = skips;
+  write_record(state_, loaded);
+  snapshot_.reset();
 }
 
 }  // namespace halftone::amp

@@ -18,9 +18,30 @@ std::mutex& lock_of(const TensorMeta& meta) {
   return locks[reinterpret_cast<std::uintptr_t>(&meta) / 64 % locks.size()];
 }
 
-bool is_all_zero(const Tensor& gradient) {
+/// Waits for the device unless the zeros are those of clear_gradient, or the gradient is on the CPU.
+bool is_all_zero(const TensorMeta& meta) {
+  if (meta.grad.unsafe_impl()->is_zeroed_gradient && meta.zero_version == meta.grad._version()) return true;
   NoGradGuard no_grad;
-  return count_nonzero(gradient).item<std::int64_t>() == 0;
+  return count_nonzero(meta.grad).item<std::int64_t>() == 0;
+}
+
+void rescale(TensorMeta& meta, const GradientStamp& held, const GradientStamp& arriving) {
+  const auto multiply = [&](const auto& ratio) {
+    if (GradMode::is_enabled()) {
+      meta.grad = meta.grad * ratio;
+    } else {
+      meta.grad.mul_(ratio);
+    }
+  };
+  if (!held.device_scale.defined() && !arriving.device_scale.defined()) {
+    return multiply(arriving.scale / held.scale);
+  }
+  NoGradGuard no_grad;
+  const auto on_device = [&](const GradientStamp& stamp) {
+    return stamp.device_scale.defined() ? stamp.device_scale.to(kDouble)
+                                        : full({}, stamp.scale, meta.grad.options().dtype(kDouble));
+  };
+  multiply(on_device(arriving) / on_device(held));
 }
 
 /// Brings the gradient that is there to the units of the one that arrives. Gradients of a scaled loss cannot
@@ -30,16 +51,10 @@ void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving)
   const GradientStamp* held = gradient_stamp(meta);
   if (!held && !arriving) return;
   if (held && arriving && held->scaler == arriving->scaler) {
-    const double ratio = arriving->scale / held->scale;
-    if (ratio == 1) return;
-    if (GradMode::is_enabled()) {
-      meta.grad = meta.grad * ratio;
-    } else {
-      meta.grad.mul_(ratio);
-    }
+    if (!held->has_scale_of(*arriving)) rescale(meta, *held, *arriving);
     return;
   }
-  if (is_all_zero(meta.grad)) return;  // zero in any units
+  if (is_all_zero(meta)) return;  // zero in any units
   const std::string who = meta.name.empty() ? concat("a parameter ", meta.leaf.dtype, meta.leaf.sizes)
                                             : "parameter '" + meta.name + "'";
   if (held && arriving) {
@@ -52,6 +67,17 @@ void match_units(TensorMeta& meta, const std::optional<GradientStamp>& arriving)
 }
 
 }  // namespace
+
+double GradientStamp::read_scale() const {
+  return device_scale.defined() ? device_scale.item<double>() : scale;
+}
+
+bool GradientStamp::has_scale_of(const GradientStamp& other) const {
+  if (device_scale.defined() || other.device_scale.defined()) {
+    return device_scale.unsafe_impl() == other.device_scale.unsafe_impl();
+  }
+  return scale == other.scale;
+}
 
 const GradientStamp* gradient_stamp(const TensorMeta& meta) {
   const bool is_scaled = meta.stamp && meta.grad.defined() && meta.grad.unsafe_impl()->is_scaled_gradient;
@@ -73,6 +99,8 @@ void clear_gradient(const Tensor& leaf, bool set_to_none) {
     NoGradGuard no_grad;
     meta->grad = meta->grad.detach();
     meta->grad.zero_();
+    meta->grad.unsafe_impl()->is_zeroed_gradient = true;
+    meta->zero_version = meta->grad._version();
   }
 }
 

@@ -89,7 +89,12 @@ class Node : public RefCounted {
 struct GradientStamp {
   const void* scaler = nullptr;
   std::uint64_t iteration = 0;
-  double scale = 1;
+  double scale = 1;     ///< where `device_scale` is undefined
+  Tensor device_scale;  ///< the scale in device memory (one fp32 number), which the host does not know
+
+  /// The scale. Waits for the device if only that knows it.
+  double read_scale() const;
+  bool has_scale_of(const GradientStamp& other) const;
 };
 
 /// A leaf's own node: holds its gradient and adds to it when backward arrives. Also holds what a non-leaf
@@ -109,6 +114,8 @@ class TensorMeta final : public Node {
   std::string name;  ///< a parameter's name, for messages
   /// Runs after a gradient was accumulated.
   std::vector<std::function<void()>> post_accumulate_hooks;
+  /// Version of a gradient when clear_gradient filled it with zeros: as long as it has that, it is zero.
+  std::uint32_t zero_version = 0;
   /// A low-precision copy of the parameter that its optimizer keeps up to date ("half shadow").
   Tensor shadow;
   std::uint32_t shadow_version = 0;

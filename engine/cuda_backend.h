@@ -12,6 +12,8 @@ namespace halftone::cuda {
 /// A stream and an event as the CUDA runtime knows them; null is the default stream.
 using StreamHandle = void*;
 using EventHandle = void*;
+/// A recorded graph that can be launched.
+using GraphHandle = void*;
 
 /// What the backend does for the engine. Devices are numbered 0 .. device_count() - 1.
 class Backend {
@@ -35,6 +37,8 @@ class Backend {
   virtual void read(void* host, const void* data, std::size_t bytes, int device) = 0;
   /// Copies from the host, in stream order; the source may be changed on return.
   virtual void write(void* data, const void* host, std::size_t bytes, int device) = 0;
+  /// The same from pinned memory, without waiting: the source must not change before the copy is done.
+  virtual void write_later(void* data, const void* pinned, std::size_t bytes, int device) = 0;
   /// Copies from device to host made since the program began.
   virtual std::uint64_t host_reads() = 0;
   /// Waits for all work of a device, then throws what kernels reported (kernels/cuda/fault.h).
@@ -56,14 +60,28 @@ class Backend {
   virtual bool is_done(EventHandle event) = 0;
   virtual void synchronize_event(EventHandle event) = 0;
   virtual float elapsed_milliseconds(EventHandle begin, EventHandle end) = 0;
+
+  /// A pool of memory for a graph: see kernels/cuda/allocator.h. Begins and ends on one thread.
+  virtual int begin_pool(int device) = 0;
+  virtual void end_pool(int device) noexcept = 0;
+  virtual void release_pool(int device, int pool) noexcept = 0;
+
+  /// Recording of a stream's work: see kernels/cuda/graph.h.
+  virtual void begin_capture(StreamHandle stream) = 0;
+  virtual GraphHandle end_capture(StreamHandle stream) = 0;
+  virtual void abandon_capture(StreamHandle stream) noexcept = 0;
+  virtual void launch_graph(GraphHandle graph, StreamHandle stream) = 0;
+  virtual void destroy_graph(GraphHandle graph) noexcept = 0;
 };
 
 /// The backend, or null in a build without one.
 Backend* backend();
 /// The backend, with at least one device. Throws Error naming `op` and saying why CUDA cannot be used.
 Backend& require_backend(const char* op);
-/// Called once, before main, by the backend.
+/// Makes `backend` the backend. Called before main.
 void set_backend(Backend* backend);
+/// Defined by the CUDA backend (kernels/cuda/backend.cpp): connects its kernels and calls set_backend.
+void link_backend();
 
 /// `device` with its number: the current one if it names none. CPU devices come back as they are. Throws Error when there
 /// is no such device.

@@ -13,7 +13,8 @@ namespace halftone {
 struct PhiloxState {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
-  /// In a captured CUDA graph: a counter in device memory that is added to `offset` and moves with every replay.
+  /// In a captured CUDA graph: a counter in device memory that is added to `offset` and moves with every
+  /// replay.
   const std::uint64_t* base = nullptr;
 };
 
@@ -35,11 +36,24 @@ class Generator {
   static constexpr std::uint64_t kDefaultSeed = 67280421310721ULL;
 
  private:
+  void join_capture() const;
+
   struct Shared {
     std::mutex mutex;
     PhiloxState state;
   };
   std::shared_ptr<Shared> shared_;
+};
+
+/// A position in the process-wide stream as two integers, which operators take as arguments and keep for
+/// backward. One that counts from a captured graph's counter has a negative offset.
+struct PhiloxPlace {
+  std::int64_t seed, offset;
+
+  explicit PhiloxPlace(const PhiloxState& state);
+  PhiloxPlace(std::int64_t seed, std::int64_t offset) : seed(seed), offset(offset) {}
+  /// Throws Error when it belongs to a capture that is over.
+  PhiloxState state() const;
 };
 
 /// The process-wide stream that factories, dropout and initialisers draw from.

@@ -19,7 +19,9 @@ struct TensorImpl final : RefCounted {
         dtype(dtype),
         is_contiguous(strides_are_contiguous(sizes, strides)) {}
 
+  /// Null for a tensor without elements.
   std::byte* data() const {
+    if (numel == 0) return nullptr;
     return static_cast<std::byte*>(storage->data()) + offset * static_cast<std::int64_t>(element_size(dtype));
   }
 
@@ -34,6 +36,7 @@ struct TensorImpl final : RefCounted {
   bool requires_grad = false;      // leaves only
   bool is_scaled_gradient =
       false;  // a leaf's gradient that a scaled loss made; the leaf's stamp says by what
+  bool is_zeroed_gradient = false;  // filled with zeros by zero_grad, in TensorMeta::zero_version
 
   std::uint32_t output_nr = 0;         // which output of grad_fn this is
   std::uint32_t view_version = 0;      // storage version for which a view's grad_fn holds

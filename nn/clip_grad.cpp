@@ -4,7 +4,7 @@
 
 #include "halftone/autograd/node.h"
 #include "halftone/kernels/optimizer.h"
-#include "halftone/optim/total_norm.h"
+#include "halftone/kernels/record.h"
 
 namespace halftone::nn::utils {
 namespace {
@@ -21,19 +21,24 @@ std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& para
     if (const auto* stamp = autograd::gradient_stamp(*meta)) {
       fail(op, "the gradient of ",
            meta->name.empty() ? concat("a parameter ", parameter) : "'" + meta->name + "'",
-           " is still scaled by ", stamp->scale, "; call scaler.unscale_(optimizer) before clipping");
+           " is still scaled by ", stamp->read_scale(), "; call scaler.unscale_(optimizer) before clipping");
     }
     gradients.push_back(meta->grad.detach());
   }
   return gradients;
 }
 
-double norm_of(const std::vector<Tensor>& gradients, double p) {
-  std::vector<double> norms;
+/// The gradients as kernels take them: contiguous, on one device.
+std::vector<GradientEntry> entries_of(const std::vector<Tensor>& gradients) {
+  std::vector<GradientEntry> entries;
   for (const Tensor& gradient : gradients) {
-    norms.push_back(kernels_for<OptimizerKernels>(gradient.device()).scan(gradient.contiguous(), 1, p).norm);
+    if (gradient.device() != gradients[0].device()) {
+      fail("clip_grad_norm_", "there are gradients on ", gradients[0].device(), " and on ", gradient.device(),
+           "; clip the parameters of one device at a time");
+    }
+    entries.push_back({gradient.contiguous(), {}, 0});
   }
-  return optim::total_norm(norms, p);
+  return entries;
 }
 
 }  // namespace
@@ -44,22 +49,30 @@ optim::DeferredScalar clip_grad_norm_(const std::vector<Tensor>& parameters, dou
   if (!(norm_type > 0)) fail("clip_grad_norm_", "norm_type: expected a positive number, got ", norm_type);
   NoGradGuard no_grad;
   const std::vector<Tensor> gradients = gradients_of("clip_grad_norm_", parameters);
-  const double norm = norm_of(gradients, norm_type);
-  if (error_if_nonfinite && !std::isfinite(norm)) {
-    fail("clip_grad_norm_", "the norm of the gradients is ", norm, "; clipping cannot make them finite");
+  const std::vector<GradientEntry> entries = entries_of(gradients);
+  if (entries.empty()) return optim::DeferredScalar(0);
+  const Device device = gradients[0].device();
+  const auto& kernels = kernels_for<OptimizerKernels>(device);
+  const Tensor scan = empty_record(scan_bytes(entries.size()), device);
+  kernels.scan(entries, norm_type, scan, {});
+  const auto read_norm = [scan] { return read_record<ScanHeader>(scan).norm; };
+  optim::DeferredScalar norm =
+      device.is_cpu() ? optim::DeferredScalar(read_norm()) : optim::DeferredScalar(read_norm);
+  if (error_if_nonfinite && !std::isfinite(norm.item())) {
+    fail("clip_grad_norm_", "the norm of the gradients is ", norm.item(),
+         "; clipping cannot make them finite");
   }
-  const double factor = max_norm / (norm + 1e-6);  // PyTorch's
-  if (factor >= 1) return optim::DeferredScalar(norm);
-  for (const Tensor& gradient : gradients) {
-    const Tensor values = gradient.contiguous();
-    kernels_for<OptimizerKernels>(values.device()).scale(values, factor, 2);
-    if (values.is_same(gradient)) {
-      gradient.storage().bump_version("clip_grad_norm_");
+  if (device.is_cpu() && clip_factor(max_norm, norm) == 1) return norm;  // nothing is written
+  kernels.clip(entries, scan, max_norm);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Tensor& values = entries[i].gradient;
+    if (values.is_same(gradients[i])) {
+      gradients[i].storage().bump_version("clip_grad_norm_");
     } else {
-      gradient.copy_(values);
+      gradients[i].copy_(values);
     }
   }
-  return optim::DeferredScalar(norm);
+  return norm;
 }
 
 optim::DeferredScalar clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type,

@@ -68,7 +68,7 @@ void check_dropout(const char* op, double p) {
 
 AttentionOptions options_of(double scale, bool causal, double dropout_p, std::int64_t seed,
                             std::int64_t offset) {
-  return {scale, causal, dropout_p, {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset)}};
+  return {scale, causal, dropout_p, PhiloxPlace(seed, offset).state()};
 }
 
 Tensor expanded(const Tensor& x, IntArrayRef sizes) { return x.defined() ? expand(x, sizes) : x; }
@@ -241,16 +241,15 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const char* const op = ops::Attention::schema.name;
   ops::check_dropout(op, dropout_p);
   if (is_causal && attn_mask.defined()) fail(op, "is_causal and attn_mask exclude each other");
-  PhiloxState at;
+  PhiloxPlace at(0, 0);
   if (dropout_p > 0) {
     const ops::AttentionSizes s = ops::attention_sizes(op, query, key, value, attn_mask);
     const auto weights = static_cast<std::uint64_t>(count_elements(s.mask()));
-    at = default_generator(query.device()).reserve((weights + 3) / 4);
+    at = PhiloxPlace(default_generator(query.device()).reserve((weights + 3) / 4));
   }
   const auto features = static_cast<double>(std::max<std::int64_t>(query.dim() > 0 ? query.size(-1) : 1, 1));
-  return ops::dispatch<ops::Attention>(
-      query, key, value, attn_mask, dropout_p, is_causal, scale.value_or(1 / std::sqrt(features)),
-      static_cast<std::int64_t>(at.seed), static_cast<std::int64_t>(at.offset));
+  return ops::dispatch<ops::Attention>(query, key, value, attn_mask, dropout_p, is_causal,
+                                       scale.value_or(1 / std::sqrt(features)), at.seed, at.offset);
 }
 
 std::vector<Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query,

@@ -15,8 +15,9 @@ bool drops(const char* op, double p, bool train) {
   return train && p > 0;
 }
 
-PhiloxState draw(const Tensor& input) {
-  return default_generator(input.device()).reserve(static_cast<std::uint64_t>(input.numel() + 3) / 4);
+PhiloxPlace draw(const Tensor& input) {
+  return PhiloxPlace(
+      default_generator(input.device()).reserve(static_cast<std::uint64_t>(input.numel() + 3) / 4));
 }
 
 }  // namespace
@@ -36,8 +37,7 @@ struct PhiloxDropout : Operator {
     return like(input);
   }
   static void run(const Tensor& out, const Tensor& input, double p, std::int64_t seed, std::int64_t offset) {
-    kernels_for<DropoutKernels>(out.device())
-        .run(out, input, p, {static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(offset)});
+    kernels_for<DropoutKernels>(out.device()).run(out, input, p, PhiloxPlace(seed, offset).state());
   }
   static Tensor backward(const Saved&, const Tensor& grad, double p, std::int64_t seed, std::int64_t offset) {
     return philox_dropout(grad, p, seed, offset);
@@ -77,15 +77,14 @@ Tensor philox_dropout(const Tensor& input, double p, std::int64_t seed, std::int
 Tensor dropout(const Tensor& input, double p, bool train) {
   ops::check_defined(ops::Dropout::schema.name, "input", input);
   if (!ops::drops(ops::Dropout::schema.name, p, train)) return input;
-  const PhiloxState at = ops::draw(input);
-  return philox_dropout(input, p, static_cast<std::int64_t>(at.seed), static_cast<std::int64_t>(at.offset));
+  const PhiloxPlace at = ops::draw(input);
+  return philox_dropout(input, p, at.seed, at.offset);
 }
 
 Tensor& dropout_(Tensor& self, double p, bool train) {
   if (!ops::drops("dropout_", p, train)) return self;
-  const PhiloxState at = ops::draw(self);
-  return ops::dispatch_inplace<ops::PhiloxDropout>(self, p, static_cast<std::int64_t>(at.seed),
-                                                   static_cast<std::int64_t>(at.offset));
+  const PhiloxPlace at = ops::draw(self);
+  return ops::dispatch_inplace<ops::PhiloxDropout>(self, p, at.seed, at.offset);
 }
 
 }  // namespace halftone

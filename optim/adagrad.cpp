@@ -20,17 +20,21 @@ void AdagradOptions::check() const {
   check_not_negative("Adagrad", "eps", eps_);
 }
 
+UpdateSettings AdagradOptions::settings() const {
+  UpdateSettings settings;
+  settings.rule = UpdateRule::kAdagrad;
+  settings.lr = lr_;
+  settings.lr_decay = lr_decay_;
+  settings.weight_decay = weight_decay_;
+  settings.eps = eps_;
+  return settings;
+}
+
 Adagrad::Adagrad(ParameterList parameters, AdagradOptions defaults)
     : Optimizer("Adagrad", std::move(parameters), defaults.clone()) {}
 
-void Adagrad::update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) {
-  const auto& o = static_cast<const AdagradOptions&>(options);
-  call.rule = UpdateRule::kAdagrad;
-  call.numbers.lr = o.lr() / (1 + static_cast<double>(state.steps() - 1) * o.lr_decay());
-  call.numbers.weight_decay = o.weight_decay();
-  call.numbers.eps = o.eps();
-  call.moments[0] = state.moment(0, o.initial_accumulator_value());
-  run(call);
+void Adagrad::bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const {
+  call.moments[0] = state.moment(0, static_cast<const AdagradOptions&>(options).initial_accumulator_value());
 }
 
 }  // namespace halftone::optim

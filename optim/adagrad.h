@@ -10,6 +10,7 @@ class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
   std::vector<OptionField> fields() override;
   void check() const override;
+  UpdateSettings settings() const override;
 
   HALFTONE_ARG(double, lr);
   HALFTONE_ARG(double, lr_decay) = 0;
@@ -25,7 +26,7 @@ class Adagrad final : public Optimizer {
 
  private:
   std::array<const char*, ParameterState::kMoments> moment_names() const override { return {"sum"}; }
-  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
 };
 
 }  // namespace halftone::optim

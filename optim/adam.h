@@ -40,6 +40,18 @@ class AdamLikeOptions : public OptimizerCloneableOptions<Derived> {
     check_not_negative(name, "eps", eps_);
     check_not_negative(name, "weight_decay", weight_decay_);
   }
+  UpdateSettings settings_as(bool decoupled) const {
+    UpdateSettings settings;
+    settings.rule = UpdateRule::kAdam;
+    settings.lr = lr_;
+    settings.weight_decay = weight_decay_;
+    settings.eps = eps_;
+    settings.a = std::get<0>(betas_);
+    settings.b = std::get<1>(betas_);
+    settings.flag = amsgrad_;
+    settings.decoupled = decoupled;
+    return settings;
+  }
 
  private:
   template <class T>
@@ -60,6 +72,7 @@ class AdamOptions : public AdamLikeOptions<AdamOptions> {
  public:
   AdamOptions(double lr = 1e-3) : AdamLikeOptions(lr, 0) {}
   void check() const override { check_as("Adam"); }
+  UpdateSettings settings() const override { return settings_as(false); }
 };
 
 /// Settings of AdamW; weight_decay (0.01) shrinks the weight itself.
@@ -67,6 +80,7 @@ class AdamWOptions : public AdamLikeOptions<AdamWOptions> {
  public:
   AdamWOptions(double lr = 1e-3) : AdamLikeOptions(lr, 1e-2) {}
   void check() const override { check_as("AdamW"); }
+  UpdateSettings settings() const override { return settings_as(true); }
 };
 
 /// Adam (Kingma and Ba 2015).
@@ -76,7 +90,7 @@ class Adam final : public Optimizer {
 
  private:
   std::array<const char*, ParameterState::kMoments> moment_names() const override;
-  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
@@ -86,7 +100,7 @@ class AdamW final : public Optimizer {
 
  private:
   std::array<const char*, ParameterState::kMoments> moment_names() const override;
-  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
 };
 
 }  // namespace halftone::optim

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "halftone/autograd/autograd.h"
+#include "halftone/kernels/record.h"
 
 namespace halftone::optim {
 namespace {
@@ -40,7 +41,7 @@ void Optimizer::add_param_group(const OptimizerParamGroup& added) {
   if (!group.has_options()) group.set_options(defaults_->clone());
   group.options().check();
   std::unordered_set<const TensorImpl*> known;
-  for (const OptimizerParamGroup& other : groups_) {
+  for (const OptimizerParamGroup& other : groups()) {
     for (const Tensor& parameter : other.params()) known.insert(parameter.unsafe_impl());
   }
   for (const Tensor& parameter : group.params()) {
@@ -49,13 +50,13 @@ void Optimizer::add_param_group(const OptimizerParamGroup& added) {
       fail(name_, "the parameter ", parameter, " is here twice; it would be updated twice per step");
     }
   }
-  groups_.push_back(std::move(group));
+  groups().push_back(std::move(group));
   prepare();
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> all;
-  for (const OptimizerParamGroup& group : groups_)
+  for (const OptimizerParamGroup& group : groups())
     all.insert(all.end(), group.params().begin(), group.params().end());
   return all;
 }
@@ -63,8 +64,8 @@ std::vector<Tensor> Optimizer::parameters() const {
 void Optimizer::sync_slots() const {
   std::size_t i = 0;
   bool same = true;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    for (const Tensor& parameter : groups_[g].params()) {
+  for (std::size_t g = 0; g < groups().size(); ++g) {
+    for (const Tensor& parameter : groups()[g].params()) {
       same =
           same && i < slots_.size() && slots_[i].group == g && slots_[i].state.parameter().is_same(parameter);
       ++i;
@@ -75,38 +76,52 @@ void Optimizer::sync_slots() const {
   std::unordered_map<const TensorImpl*, Slot*> old;
   for (Slot& slot : slots_) old[slot.state.parameter().unsafe_impl()] = &slot;
   std::vector<Slot> fresh;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    for (std::size_t k = 0; k < groups_[g].params().size(); ++k) {
-      const Tensor& parameter = groups_[g].params()[k];
+  for (std::size_t g = 0; g < groups().size(); ++g) {
+    for (std::size_t k = 0; k < groups()[g].params().size(); ++k) {
+      const Tensor& parameter = groups()[g].params()[k];
       check_leaf(parameter);
       const auto found = old.find(parameter.unsafe_impl());
       if (found == old.end()) {
-        fresh.push_back({ParameterState(parameter, groups_[g].name(k)), g});
+        fresh.push_back({ParameterState(parameter, groups()[g].name(k)), g});
       } else {
         fresh.push_back({std::move(found->second->state), g});
       }
     }
   }
   slots_.swap(fresh);
+  std::vector<std::string> names;
+  for (const Slot& slot : slots_) names.push_back(slot.state.name());
+  slot_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
 }
 
 void Optimizer::prepare() {
   sync_slots();
-  for (Slot& slot : slots_) slot.state.prepare(groups_[slot.group].options());
+  for (Slot& slot : slots_) {
+    if (slot.state.parameter().device() != device()) {
+      fail(name_, slot.state.description(), " is on ", slot.state.parameter().device(),
+           " and the first parameter on ", device(),
+           "; all parameters of one optimizer have to be on one device: make one optimizer per device");
+    }
+    slot.state.prepare(options_of(slot));
+  }
+}
+
+Device Optimizer::device() const {
+  return slots_.empty() ? Device(kCPU) : slots_.front().state.parameter().device();
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
-  for (const OptimizerParamGroup& group : groups_) {
+  for (const OptimizerParamGroup& group : groups()) {
     for (const Tensor& parameter : group.params()) autograd::clear_gradient(parameter, set_to_none);
   }
-  skipped_gradient_.reset();
-  same_skips_ = 0;
+  cleared_ = true;
+  last_gradients_.clear();
   end_window();
 }
 
 /// What was asked of this window of gradients is over.
 void Optimizer::end_window() {
-  clip_.reset();
+  clip_norm_type_.reset();
   scan_.reset();
   micro_batches_ = dropped_micro_batches_ = 0;
 }
@@ -120,7 +135,7 @@ void Optimizer::agree(std::function<bool(bool)> decide) {
 
 void Optimizer::use_half_shadow(ScalarType dtype) {
   defaults_->set_half_shadow(dtype);
-  for (OptimizerParamGroup& group : groups_) group.options().set_half_shadow(dtype);
+  for (OptimizerParamGroup& group : groups()) group.options().set_half_shadow(dtype);
   prepare();
 }
 
@@ -155,7 +170,7 @@ void Optimizer::backward_staged(const Tensor& loss, std::optional<bool> retain_g
   }
   ++micro_batches_;
   NoGradGuard no_grad;
-  if (scan(std::vector<double>(slots_.size(), 1.0), 2).any_nonfinite) {
+  if (read_record<ScanHeader>(scan(std::vector<GradientFactor>(slots_.size()), 2).result).found) {
     ++dropped_micro_batches_;
     scaling_->note_overflow();
     put_back();

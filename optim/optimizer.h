@@ -20,6 +20,11 @@ namespace halftone::optim {
 /// makes one fused pass per parameter: unscale, clip, weight decay, moments, master, parameter, half shadow.
 /// A skipped step changes nothing.
 ///
+/// All parameters are on one device. On a CUDA device the whole step happens there: whether it is skipped,
+/// the clip factor, step counts and the scale are never read by the host, except where it asks (a report, a
+/// norm, a count), or was told to decide something itself: agree(), at_floor() other than kContinue,
+/// accumulation(kDropMicroBatch) and clear_on_skip(true) wait for the device once per step.
+///
 ///   optim::AdamW optimizer(model->parameters(), optim::AdamWOptions(1e-3));
 ///   optimizer.use_loss_scaling();
 ///   ...
@@ -32,14 +37,14 @@ class Optimizer {
   using LossClosure = std::function<Tensor()>;
 
   virtual ~Optimizer() = default;
-  Optimizer(Optimizer&&) = default;
+  Optimizer(Optimizer&&) noexcept = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Throws Error on tensors that are not floating leaves, and on one that stands in two groups.
   void add_param_group(const OptimizerParamGroup& group);
-  std::vector<OptimizerParamGroup>& param_groups() { return groups_; }
-  const std::vector<OptimizerParamGroup>& param_groups() const { return groups_; }
+  std::vector<OptimizerParamGroup>& param_groups() { return settings_->groups; }
+  const std::vector<OptimizerParamGroup>& param_groups() const { return settings_->groups; }
   /// The options of groups that were given none.
   OptimizerOptions& defaults() { return *defaults_; }
   /// All parameters, group after group: the order of StepReport::overflowed_parameters().
@@ -55,8 +60,8 @@ class Optimizer {
   Tensor step(LossClosure closure);
   /// What the last step did.
   const StepReport& last_report() const { return last_report_; }
-  std::int64_t applied_steps() const { return applied_steps_; }
-  std::int64_t attempted_steps() const { return attempted_steps_; }
+  std::int64_t applied_steps() const { return control().applied_steps; }
+  std::int64_t attempted_steps() const { return control().attempted_steps; }
 
   // --- Mixed precision
   // ------------------------------------------------------------------------------------------
@@ -74,7 +79,7 @@ class Optimizer {
                 bool create_graph = false);
   /// Clips the true gradients to this norm, as part of the next step; `.grad` itself is not touched. Returns
   /// the norm before clipping. Throws Error when the gradients are scaled by a GradScaler: unscale_() them
-  /// first.
+  /// first. A captured step clips at the threshold that was asked for last, also after the capture.
   DeferredScalar clip_grad_norm_(double max_norm, double norm_type = 2.0);
   /// Keeps a copy of all fp32 parameters in `dtype` that autocast uses without casting.
   void use_half_shadow(ScalarType dtype = kBFloat16);
@@ -82,9 +87,9 @@ class Optimizer {
   void agree(std::function<bool(bool)> decide);
   /// Weights changed so far in parameters that have no master, and how many changes were below half a unit in
   /// the last place: lost, unless stochastic rounding is on.
-  const UpdateMeter& update_meter() const { return meter_; }
+  UpdateMeter update_meter() const;
   /// The random stream of stochastic rounding.
-  Generator& rounding_generator() { return rounding_; }
+  Generator& rounding_generator();
 
   // --- Saving
   // ---------------------------------------------------------------------------------------------------
@@ -97,7 +102,7 @@ class Optimizer {
   // --- For facades over LossScaling (amp::GradScaler)
   // -------------------------------------------------------------
   /// Divides the gradients in place by what they were scaled by. True when all are finite.
-  bool unscale_gradients(amp::LossScaling& scaling);
+  DeferredFlag unscale_gradients(amp::LossScaling& scaling);
   /// A step under an outside controller, whose update() the caller makes.
   StepReport step_with(amp::LossScaling& scaling);
   /// Distinct for every optimizer of the process.
@@ -109,28 +114,38 @@ class Optimizer {
 
   /// Names of the moments in state dictionaries; null where there is none.
   virtual std::array<const char*, ParameterState::kMoments> moment_names() const { return {}; }
-  /// One parameter's step. `call` holds parameter, master, shadow, gradient and factors; set the rule, its
-  /// numbers and the moments, and call run(call). state.steps() counts this step already.
-  virtual void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) = 0;
-  void run(const UpdateCall& call);
+  /// Puts the moments that the rule needs with these options into `call`.
+  virtual void bind_moments(ParameterState& state, const OptimizerOptions& options,
+                            UpdateCall& call) const = 0;
 
  private:
   struct Slot {
     ParameterState state;
     std::size_t group;
+    std::uint64_t rounding_offset = 0;  // of its random numbers within a step
   };
-  /// What pass 1 found; entries of slots without gradient are zero.
+  /// The gradients pass 1 looked at, in which version, and what it found. One element per slot.
   struct Scan {
-    std::vector<double> factor;  // 1/S of each slot's gradient
-    std::vector<std::int64_t> nonfinite;
-    std::vector<const Storage*> storage;  // what was looked at, in which version
+    std::vector<GradientFactor> factor;
+    std::vector<const Storage*> storage;  // null: no gradient
     std::vector<std::uint32_t> version;
     double norm_type = 2;
-    double norm = 0;
-    bool any_nonfinite = false;
+    Tensor result;  // ScanHeader and one ScanEntry per gradient
   };
-  struct ClipRequest {
-    double max_norm, norm_type;
+  using Look = void (*)(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
+                        const Tensor& before);
+  /// The options of all groups, and where kernels read them. Shared with captured steps, which bring them up
+  /// to date before every replay.
+  struct Settings : std::enable_shared_from_this<Settings> {
+    std::vector<OptimizerParamGroup> groups;
+    double max_norm = -1;  // of clip_grad_norm_
+
+    Tensor record;   // an UpdateSettings per group
+    Tensor control;  // StepControl
+    std::vector<UpdateSettings> sent;
+    double sent_max_norm = -1;
+
+    void send(Device device);
   };
 
   void sync_slots() const;
@@ -142,35 +157,49 @@ class Optimizer {
   void backward_staged(const Tensor& loss, std::optional<bool> retain_graph, bool create_graph);
   void end_window();
 
-  std::vector<double> inverse_scales(const amp::LossScaling* scaling) const;
-  template <class Look>
-  Scan look_at_gradients(std::vector<double> factors, double norm_type, Look&& look) const;
-  Scan scan(std::vector<double> factors, double norm_type) const;
-  bool is_current(const Scan& scan, const std::vector<double>& factors) const;
+  std::vector<OptimizerParamGroup>& groups() const { return settings_->groups; }
+  const OptimizerOptions& options_of(const Slot& slot) const { return groups()[slot.group].options(); }
+  Device device() const;
+  /// What is remembered from step to step. Waits for the device.
+  StepControl control() const;
+  /// The same, made on first use.
+  const Tensor& control_record();
+  void set_control(const StepControl& control);
+  PhiloxState present_rounding(const StepControl& control) const;
+  void set_rounding(PhiloxState state);
+
+  std::vector<GradientFactor> unscale_factors(amp::LossScaling* scaling) const;
+  Scan look_at_gradients(std::vector<GradientFactor> factors, double norm_type, Look look,
+                         const Tensor& before = {}) const;
+  Scan scan(std::vector<GradientFactor> factors, double norm_type) const;
+  bool is_current(const Scan& scan, const std::vector<GradientFactor>& factors) const;
   /// The scan for these factors, made now unless the last one still holds.
-  const Scan& scan_once(const std::vector<double>& factors);
-  double clip_factor() const;
+  const Scan& scan_once(const std::vector<GradientFactor>& factors);
   StepReport plain_step();
-  StepReport new_report() const;
-  void report_overflow(StepReport& report);
+  void agree_with_others(const amp::LossScaling& scaling, DecideCall& call) const;
+  /// Decides on the step and makes it.
+  StepReport decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call);
+  StepReport new_report(const DecideCall& call) const;
+  bool rounds_at_random(const Slot& slot) const;
+  std::uint64_t place_random_numbers();
   /// Pass 2.
-  void apply(const std::vector<double>& factors, double clip);
-  void apply_one(Slot& slot, double factor, double clip);
+  void apply(const std::vector<GradientFactor>& factors);
+  UpdateCall call_for(Slot& slot, const GradientFactor& factor) const;
 
   const char* name_;
   amp::LossScaling::OptimizerId id_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  std::vector<OptimizerParamGroup> groups_;
-  mutable std::vector<Slot> slots_;  // follows groups_, which users may edit
+  std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
+  mutable std::vector<Slot> slots_;  // follows the groups, which users may edit
+  mutable std::shared_ptr<const std::vector<std::string>> slot_names_;
   std::optional<amp::LossScaling> scaling_;
-  std::optional<ClipRequest> clip_;
+  std::optional<double> clip_norm_type_;  // a clip was asked for
   std::optional<Scan> scan_;
   StepReport last_report_;
-  std::int64_t applied_steps_ = 0, attempted_steps_ = 0;
-  UpdateMeter meter_;
   Generator rounding_{0};
-  Tensor skipped_gradient_;  // a gradient that the last step was skipped for
-  std::int64_t same_skips_ = 0;
+  PhiloxState sent_rounding_;           // what the control record was told of it
+  bool cleared_ = false;                // zero_grad() since the last step
+  std::vector<Tensor> last_gradients_;  // keeps the ids of gradients distinct while a skip may be repeated
   std::int64_t micro_batches_ = 0, dropped_micro_batches_ = 0;
 };
 

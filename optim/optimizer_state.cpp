@@ -14,12 +14,13 @@ StateDict Optimizer::state_dict() const {
   sync_slots();
   StateDict state;
   state.set("optimizer", std::string(name_));
-  state.set("applied_steps", applied_steps_);
-  state.set("attempted_steps", attempted_steps_);
-  state.set("groups", static_cast<std::int64_t>(groups_.size()));
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    StateDict group = groups_[g].options().clone()->state_dict();
-    group.set("parameters", static_cast<std::int64_t>(groups_[g].params().size()));
+  const StepControl control = this->control();
+  state.set("applied_steps", control.applied_steps);
+  state.set("attempted_steps", control.attempted_steps);
+  state.set("groups", static_cast<std::int64_t>(groups().size()));
+  for (std::size_t g = 0; g < groups().size(); ++g) {
+    StateDict group = groups()[g].options().clone()->state_dict();
+    group.set("parameters", static_cast<std::int64_t>(groups()[g].params().size()));
     state.add(group_prefix(g), group);
   }
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -27,11 +28,11 @@ StateDict Optimizer::state_dict() const {
     slots_[i].state.save(slot, moment_names());
     state.add(slot_prefix(i), slot);
   }
-  const PhiloxState rounding = rounding_.state();
+  const PhiloxState rounding = present_rounding(control);
   state.set("rounding_seed", static_cast<std::int64_t>(rounding.seed));
   state.set("rounding_offset", static_cast<std::int64_t>(rounding.offset));
-  state.set("meter_changed", meter_.changed);
-  state.set("meter_lost", meter_.lost);
+  state.set("meter_changed", control.changed);
+  state.set("meter_lost", control.lost);
   if (scaling_ && scaling_->is_enabled()) state.add("loss_scaling", scaling_->state_dict());
   return state;
 }
@@ -42,19 +43,19 @@ void Optimizer::load_state_dict(const StateDict& state) {
   if (const std::string saved = state.text("optimizer"); saved != name_) {
     fail("load_state_dict", "the state is one of ", saved, ", this optimizer is ", name_);
   }
-  if (state.integer("groups") != static_cast<std::int64_t>(groups_.size())) {
+  if (state.integer("groups") != static_cast<std::int64_t>(groups().size())) {
     fail("load_state_dict", "the state has ", state.integer("groups"),
-         " parameter groups, this optimizer has ", groups_.size());
+         " parameter groups, this optimizer has ", groups().size());
   }
   std::vector<std::unique_ptr<OptimizerOptions>> options;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
+  for (std::size_t g = 0; g < groups().size(); ++g) {
     const StateDict group = state.under(group_prefix(g));
-    const auto count = static_cast<std::int64_t>(groups_[g].params().size());
+    const auto count = static_cast<std::int64_t>(groups()[g].params().size());
     if (group.integer("parameters") != count) {
       fail("load_state_dict", "group ", g, " has ", group.integer("parameters"), " parameters in the state, ",
            count, " here");
     }
-    options.push_back(groups_[g].options().clone());
+    options.push_back(groups()[g].options().clone());
     options.back()->load_state_dict(group);
   }
   std::vector<StateDict> slots;
@@ -62,10 +63,13 @@ void Optimizer::load_state_dict(const StateDict& state) {
     slots.push_back(state.under(slot_prefix(i)));
     slots_[i].state.check(slots[i], moment_names());
   }
-  const std::int64_t applied = state.integer("applied_steps"), attempted = state.integer("attempted_steps");
+  StepControl control;
+  control.applied_steps = state.integer("applied_steps");
+  control.attempted_steps = state.integer("attempted_steps");
+  control.changed = state.integer("meter_changed");
+  control.lost = state.integer("meter_lost");
   const PhiloxState rounding{static_cast<std::uint64_t>(state.integer("rounding_seed")),
                              static_cast<std::uint64_t>(state.integer("rounding_offset"))};
-  const UpdateMeter meter{state.integer("meter_changed"), state.integer("meter_lost")};
   const StateDict scaling = state.under("loss_scaling");
   const bool has_scaling = scaling_ && scaling_->is_enabled();
   if (!scaling.empty() && !has_scaling) {
@@ -74,11 +78,9 @@ void Optimizer::load_state_dict(const StateDict& state) {
   }
   if (!scaling.empty()) scaling_->load_state_dict(scaling);
 
-  applied_steps_ = applied;
-  attempted_steps_ = attempted;
-  rounding_.set_state(rounding);
-  meter_ = meter;
-  for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].set_options(std::move(options[g]));
+  set_control(control);
+  set_rounding(rounding);
+  for (std::size_t g = 0; g < groups().size(); ++g) groups()[g].set_options(std::move(options[g]));
   prepare();
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].state.load(slots[i], moment_names());
   end_window();

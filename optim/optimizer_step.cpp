@@ -1,10 +1,13 @@
-// The step: pass 1 looks at all gradients, pass 2 updates every parameter.
+// The step: pass 1 looks at all gradients, a decision, pass 2 updates every parameter. All three are kernels
+// of the parameters' device, and nothing here waits for them.
 
 #include <algorithm>
+#include <cstddef>
 
+#include "halftone/engine/capture.h"
+#include "halftone/kernels/record.h"
 #include "halftone/ops/autocast.h"
 #include "halftone/optim/optimizer.h"
-#include "halftone/optim/total_norm.h"
 
 namespace halftone::optim {
 namespace {
@@ -19,13 +22,33 @@ Tensor checked_gradient(const ParameterState& state) {
   return gradient.is_contiguous() ? gradient : gradient.contiguous();
 }
 
-}  // namespace
-
-void Optimizer::run(const UpdateCall& call) {
-  const UpdateMeter meter = kernels_for<OptimizerKernels>(call.parameter.device()).update(call);
-  meter_.changed += meter.changed;
-  meter_.lost += meter.lost;
+/// Tells gradients apart, see ScanEntry.
+std::uint64_t id_of(const Tensor& gradient) {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(gradient.unsafe_impl()));
 }
+
+/// Makes `values`, the gradient or a contiguous copy of it that was written to, the gradient's values.
+void take_over(const Tensor& values, const Tensor& gradient, const char* op) {
+  if (values.is_same(gradient)) {
+    gradient.storage().bump_version(op);
+  } else {
+    gradient.detach().copy_(values);
+  }
+}
+
+const OptimizerKernels& kernels_on(Device device) { return kernels_for<OptimizerKernels>(device); }
+
+DeferredScalar norm_of(const Tensor& scan) {
+  if (scan.is_cpu()) return DeferredScalar(record_data<ScanHeader>(scan)->norm);
+  return DeferredScalar([scan] { return read_record<ScanHeader>(scan).norm; });
+}
+
+DeferredFlag is_all_finite(const Tensor& scan) {
+  if (scan.is_cpu()) return DeferredFlag(record_data<ScanHeader>(scan)->nonfinite_gradients == 0);
+  return DeferredFlag([scan] { return read_record<ScanHeader>(scan).nonfinite_gradients == 0; });
+}
+
+}  // namespace
 
 bool Optimizer::any_gradient() const {
   return std::any_of(slots_.begin(), slots_.end(),
@@ -35,8 +58,8 @@ bool Optimizer::any_gradient() const {
 void Optimizer::refuse_scaled_gradients(const char* op, const char* instead) const {
   for (const Slot& slot : slots_) {
     if (const auto* stamp = autograd::gradient_stamp(slot.state.meta())) {
-      fail(op, "the gradient of ", slot.state.description(), " is still scaled by ", stamp->scale, "; ",
-           instead);
+      fail(op, "the gradient of ", slot.state.description(), " is still scaled by ", stamp->read_scale(),
+           "; ", instead);
     }
   }
 }
@@ -44,71 +67,142 @@ void Optimizer::refuse_scaled_gradients(const char* op, const char* instead) con
 void Optimizer::refuse_lone_halves(const char* op) const {
   for (const Slot& slot : slots_) {
     if (slot.state.parameter().scalar_type() != kHalf || !slot.state.is_low_precision_only()) continue;
-    if (groups_[slot.group].options().stochastic_rounding()) continue;
+    if (options_of(slot).stochastic_rounding()) continue;
     fail(op, slot.state.description(),
          " is float16 without a master weight: its true gradient and its updates would be "
          "lost in rounding; use master_weights(true), which is the default, or stochastic_rounding(true)");
   }
 }
 
+// --- What is remembered from step to step
+// --------------------------------------------------------------------------
+const Tensor& Optimizer::control_record() {
+  Tensor& record = settings_->control;
+  if (record.defined() && record.device() == device()) [[likely]]
+    return record;
+  cuda::refuse_in_capture(name_, "making the counters of the first step");
+  record = make_record(control(), device());
+  return record;
+}
+
+StepControl Optimizer::control() const {
+  return settings_->control.defined() ? read_record<StepControl>(settings_->control) : StepControl();
+}
+
+void Optimizer::set_control(const StepControl& control) {
+  write_record(control_record(), control);
+  settings_->sent_max_norm = control.max_norm;
+}
+
+UpdateMeter Optimizer::update_meter() const {
+  const StepControl now = control();
+  return {now.changed, now.lost};
+}
+
+/// Where the next step draws its random numbers: where the user put the generator, or where the last step
+/// ended.
+PhiloxState Optimizer::present_rounding(const StepControl& control) const {
+  const PhiloxState own = rounding_.state();
+  const bool was_set = own.seed != sent_rounding_.seed || own.offset != sent_rounding_.offset;
+  return was_set ? own : PhiloxState{control.rounding_seed, control.rounding_next};
+}
+
+void Optimizer::set_rounding(PhiloxState state) {
+  rounding_.set_state(state);
+  sent_rounding_ = state;
+  const Tensor& record = control_record();
+  write_record(record, state.seed, offsetof(StepControl, rounding_seed));
+  write_record(record, state.offset, offsetof(StepControl, rounding_next));
+}
+
+Generator& Optimizer::rounding_generator() {
+  set_rounding(present_rounding(control()));
+  return rounding_;
+}
+
+/// Brings what changed since to the device.
+void Optimizer::Settings::send(Device device) {
+  const auto bytes = static_cast<std::int64_t>(groups.size() * sizeof(UpdateSettings));
+  if (!record.defined() || record.device() != device || record.numel() != bytes) {
+    cuda::refuse_in_capture("Optimizer", "the first step with these parameter groups");
+    record = empty_record(static_cast<std::size_t>(bytes), device);
+    sent.clear();
+  }
+  if (cuda::Capture* capture = cuda::current_capture()) {
+    capture->before_replay([self = shared_from_this(), device] { self->send(device); });
+    return;
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const UpdateSettings now = groups[g].options().settings();
+    if (g < sent.size() && now == sent[g]) continue;
+    write_record(record, now, g * sizeof(UpdateSettings));
+    sent.resize(std::max(sent.size(), g + 1));
+    sent[g] = now;
+  }
+  if (max_norm != sent_max_norm) write_record(control, max_norm, offsetof(StepControl, max_norm));
+  sent_max_norm = max_norm;
+}
+
 // --- Pass 1
 // ----------------------------------------------------------------------------------------------------
-std::vector<double> Optimizer::inverse_scales(const amp::LossScaling* scaling) const {
+std::vector<GradientFactor> Optimizer::unscale_factors(amp::LossScaling* scaling) const {
   // Losses that were left out leave the mean of the others.
   const auto kept = static_cast<double>(micro_batches_ - dropped_micro_batches_);
   const double share =
       dropped_micro_batches_ > 0 && kept > 0 ? static_cast<double>(micro_batches_) / kept : 1;
-  std::vector<double> factors(slots_.size(), 1.0);
+  std::vector<GradientFactor> factors(slots_.size());
   for (std::size_t i = 0; scaling && i < slots_.size(); ++i) {
-    if (slots_[i].state.has_gradient())
-      factors[i] = share / scaling->gradient_scale(id_, slots_[i].state.meta());
+    const ParameterState& state = slots_[i].state;
+    if (state.has_gradient()) factors[i] = scaling->unscale_factor(id_, state.meta(), share);
   }
   return factors;
 }
 
-template <class Look>
-Optimizer::Scan Optimizer::look_at_gradients(std::vector<double> factors, double norm_type,
-                                             Look&& look) const {
+Optimizer::Scan Optimizer::look_at_gradients(std::vector<GradientFactor> factors, double norm_type, Look look,
+                                             const Tensor& before) const {
   NoGradGuard no_grad;
+  std::vector<GradientEntry> entries;
+  entries.reserve(slots_.size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].state.has_gradient()) continue;
+    entries.push_back({checked_gradient(slots_[i].state), factors[i], id_of(slots_[i].state.meta().grad)});
+  }
   Scan scan;
   scan.norm_type = norm_type;
-  std::vector<double> norms;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    GradientStats stats;
-    const Tensor& gradient = slots_[i].state.meta().grad;
-    if (gradient.defined()) {
-      stats = look(slots_[i].state, factors[i]);
-      norms.push_back(stats.norm);
-    }
-    scan.nonfinite.push_back(stats.nonfinite);
-    scan.any_nonfinite = scan.any_nonfinite || stats.nonfinite > 0;
+  scan.result = empty_record(scan_bytes(entries.size()), device());
+  look(entries, norm_type, scan.result, before);
+  const bool wrote = look == kernels_on(device()).scale;
+  std::size_t next = 0;
+  scan.storage.reserve(slots_.size());
+  scan.version.reserve(slots_.size());
+  for (const Slot& slot : slots_) {
+    const Tensor& gradient = slot.state.meta().grad;
+    if (gradient.defined() && wrote) take_over(entries[next++].gradient, gradient, "unscale_");
     scan.storage.push_back(gradient.defined() ? &gradient.storage() : nullptr);
     scan.version.push_back(gradient.defined() ? gradient._version() : 0);
   }
-  scan.norm = total_norm(norms, norm_type);
   scan.factor = std::move(factors);
   return scan;
 }
 
-Optimizer::Scan Optimizer::scan(std::vector<double> factors, double norm_type) const {
-  return look_at_gradients(std::move(factors), norm_type, [&](const ParameterState& state, double factor) {
-    const Tensor gradient = checked_gradient(state);
-    return kernels_for<OptimizerKernels>(gradient.device()).scan(gradient, factor, norm_type);
-  });
+Optimizer::Scan Optimizer::scan(std::vector<GradientFactor> factors, double norm_type) const {
+  return look_at_gradients(std::move(factors), norm_type, kernels_on(device()).scan);
 }
 
-bool Optimizer::is_current(const Scan& scan, const std::vector<double>& factors) const {
-  if (scan.factor != factors || scan.norm_type != (clip_ ? clip_->norm_type : scan.norm_type)) return false;
+bool Optimizer::is_current(const Scan& scan, const std::vector<GradientFactor>& factors) const {
+  if (scan.norm_type != clip_norm_type_.value_or(scan.norm_type)) return false;
+  if (scan.factor.size() != factors.size()) return false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Tensor& gradient = slots_[i].state.meta().grad;
+    if (!scan.factor[i].is_same(factors[i])) return false;
     if (scan.storage[i] != (gradient.defined() ? &gradient.storage() : nullptr)) return false;
     if (gradient.defined() && scan.version[i] != gradient._version()) return false;
   }
   return true;
 }
 
-const Optimizer::Scan& Optimizer::scan_once(const std::vector<double>& factors) {
-  if (!scan_ || !is_current(*scan_, factors)) scan_ = scan(factors, clip_ ? clip_->norm_type : 2.0);
+const Optimizer::Scan& Optimizer::scan_once(const std::vector<GradientFactor>& factors) {
+  if (!scan_ || !is_current(*scan_, factors)) scan_ = scan(factors, clip_norm_type_.value_or(2.0));
   return *scan_;
 }
 
@@ -120,18 +214,12 @@ DeferredScalar Optimizer::clip_grad_norm_(double max_norm, double norm_type) {
   if (!scaled) {
     refuse_scaled_gradients("clip_grad_norm_", "call scaler.unscale_(optimizer) before clipping");
   }
-  clip_ = {max_norm, norm_type};
-  return DeferredScalar(scan_once(inverse_scales(scaled ? &*scaling_ : nullptr)).norm);
+  clip_norm_type_ = norm_type;
+  settings_->max_norm = max_norm;
+  return norm_of(scan_once(unscale_factors(scaled ? &*scaling_ : nullptr)).result);
 }
 
-/// PyTorch's factor; 1 when the norm is small enough.
-double Optimizer::clip_factor() const {
-  if (!clip_) return 1;
-  const double factor = clip_->max_norm / (scan_->norm + 1e-6);
-  return factor >= 1 ? 1 : factor;
-}
-
-bool Optimizer::unscale_gradients(amp::LossScaling& scaling) {
+DeferredFlag Optimizer::unscale_gradients(amp::LossScaling& scaling) {
   prepare();
   refuse_lone_halves("unscale_");
   scaling.begin_unscale(id_);
@@ -143,69 +231,118 @@ bool Optimizer::unscale_gradients(amp::LossScaling& scaling) {
     late = late && scaling.is_late(id_, slot.state.meta());
     leaves.push_back(&slot.state.meta());
   }
-  constexpr double kNormType = 2;
-  scan_ =
-      look_at_gradients(inverse_scales(&scaling), kNormType, [](const ParameterState& state, double factor) {
-        Tensor& gradient = state.meta().grad;
-        const Tensor values = checked_gradient(state);
-        const GradientStats stats =
-            kernels_for<OptimizerKernels>(values.device()).scale(values, factor, kNormType);
-        if (values.is_same(gradient)) {
-          gradient.storage().bump_version("unscale_");
-        } else {
-          gradient.detach().copy_(values);
-        }
-        autograd::clear_stamp(state.meta());
-        return stats;
-      });
-  scan_->factor.assign(slots_.size(), 1.0);
-  scaling.end_unscale(id_, leaves, scan_->any_nonfinite, late);
-  return !scan_->any_nonfinite;
+  scan_ = look_at_gradients(unscale_factors(&scaling), 2, kernels_on(device()).scale,
+                            scaling.found_by_unscale(id_));
+  scan_->factor.assign(slots_.size(), {});
+  for (const Slot& slot : slots_) {
+    if (slot.state.has_gradient()) autograd::clear_stamp(slot.state.meta());
+  }
+  scaling.end_unscale(id_, leaves, scan_->result, late);
+  return is_all_finite(scan_->result);
 }
 
 // --- Pass 2
 // ----------------------------------------------------------------------------------------------------
-void Optimizer::apply_one(Slot& slot, double factor, double clip) {
+bool Optimizer::rounds_at_random(const Slot& slot) const {
+  return options_of(slot).stochastic_rounding() && is_low_precision(slot.state.parameter().scalar_type());
+}
+
+/// Gives every parameter that is rounded at random its place in the step's random numbers. Returns how many
+/// blocks the step draws.
+std::uint64_t Optimizer::place_random_numbers() {
+  std::uint64_t blocks = 0;
+  for (Slot& slot : slots_) {
+    if (!slot.state.has_gradient() || !rounds_at_random(slot)) continue;
+    slot.rounding_offset = blocks;
+    blocks += static_cast<std::uint64_t>(slot.state.parameter().numel() + 3) / 4;
+  }
+  if (blocks == 0 || cuda::current_capture())
+    return blocks;  // a captured step goes on where the last one ended
+  const PhiloxState own = rounding_.state();
+  if (own.seed != sent_rounding_.seed || own.offset != sent_rounding_.offset) set_rounding(own);
+  return blocks;
+}
+
+UpdateCall Optimizer::call_for(Slot& slot, const GradientFactor& factor) const {
   ParameterState& state = slot.state;
-  const Tensor& parameter = state.parameter();
-  const OptimizerOptions& options = groups_[slot.group].options();
+  const OptimizerOptions& options = options_of(slot);
   UpdateCall call;
-  call.parameter = parameter.contiguous();
+  call.rule = options.settings().rule;
+  call.group = static_cast<std::int64_t>(slot.group);
+  call.parameter = state.parameter().contiguous();
   call.master = state.master();
   call.shadow = state.shadow();
   call.gradient = checked_gradient(state);
-  call.inverse_scale = factor;
-  call.clip_factor = clip;
-  if (options.stochastic_rounding() && is_low_precision(parameter.scalar_type())) {
-    call.uniforms = empty(parameter.sizes(), TensorOptions(kFloat).device(parameter.device()));
-    uniform_(call.uniforms, 0, 1, rounding_);
-  }
-  state.count_step();
-  update(state, options, call);
-  if (!call.parameter.is_same(parameter)) parameter.detach().copy_(call.parameter);
-  state.written();
+  call.factor = factor;
+  call.counters = state.counters();
+  call.rounds_at_random = rounds_at_random(slot);
+  call.rounding_offset = slot.rounding_offset;
+  bind_moments(state, options, call);
+  return call;
 }
 
-void Optimizer::apply(const std::vector<double>& factors, double clip) {
+void Optimizer::apply(const std::vector<GradientFactor>& factors) {
+  std::vector<UpdateCall> calls;
+  calls.reserve(slots_.size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].state.has_gradient()) calls.push_back(call_for(slots_[i], factors[i]));
+  }
+  kernels_on(device()).update(calls, settings_->record, settings_->control);
+  std::size_t next = 0;
+  for (Slot& slot : slots_) {
+    if (!slot.state.has_gradient()) continue;
+    const Tensor& written = calls[next++].parameter;
+    const Tensor& parameter = slot.state.parameter();
+    if (!written.is_same(parameter)) parameter.detach().copy_(written);
+    slot.state.written();
+  }
+}
+
+// --- The whole step
+// --------------------------------------------------------------------------------------------
+StepReport Optimizer::new_report(const DecideCall& call) const {
+  StepReport report;
+  report.parameter_count_ = static_cast<std::int64_t>(slots_.size());
+  report.dropped_micro_batches_ = dropped_micro_batches_;
+  report.has_no_gradient_ = !call.request.any_gradient;
+  report.source_ = std::make_shared<StepReport::Source>();
+  report.source_->record = call.record;
+  report.source_->names = slot_names_;
+  report.source_->has_norm = call.scan.defined() && (call.scaling.defined() || clip_norm_type_);
+  if (call.scaling.defined() && scan_) {
+    report.source_->scan = scan_->result;
+    for (std::size_t i = 0; i < scan_->storage.size(); ++i) {
+      if (scan_->storage[i]) report.source_->slots.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  return report;
+}
+
+StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call) {
   const NoGradGuard no_grad;
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   for (const Slot& slot : slots_) {
     if (slot.state.has_gradient()) checked_gradient(slot.state);  // before anything moves
   }
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].state.has_gradient()) apply_one(slots_[i], factors[i], clip);
-  }
-  ++applied_steps_;
-  skipped_gradient_.reset();
-  same_skips_ = 0;
-}
+  call.control = control_record();
+  settings_->send(device());
+  call.record = empty_record(sizeof(StepRecord), device());
+  call.request.clips = clip_norm_type_.has_value();
+  call.request.cleared = std::exchange(cleared_, false);
+  call.request.rounding_blocks = place_random_numbers();
+  if (scan_) call.scan = scan_->result;
+  kernels_on(device()).decide(call);
+  const StepReport report = new_report(call);
 
-// --- The whole step
-// --------------------------------------------------------------------------------------------
-StepReport Optimizer::new_report() const {
-  StepReport report;
-  report.parameter_count_ = static_cast<std::int64_t>(slots_.size());
-  report.dropped_micro_batches_ = dropped_micro_batches_;
+  // On the CPU the decision is known. On a device the kernel asks for it.
+  const bool is_skipped = device().is_cpu() && record_data<StepControl>(call.control)->skip;
+  if (call.request.any_gradient && !is_skipped) apply(factors);
+  last_gradients_.clear();
+  for (const Slot& slot : slots_) {
+    if (device().is_cpu() && !is_skipped) break;
+    if (slot.state.has_gradient()) last_gradients_.push_back(slot.state.meta().grad);
+  }
+  end_window();
   return report;
 }
 
@@ -213,96 +350,73 @@ StepReport Optimizer::plain_step() {
   prepare();
   refuse_scaled_gradients("step",
                           "call scaler.step(optimizer), which unscales it, or scaler.unscale_(optimizer)");
-  StepReport report = new_report();
-  ++attempted_steps_;
-  const std::vector<double> factors(slots_.size(), 1.0);
-  if (clip_) {
-    report.rechecked_ = true;
-    report.grad_norm_ = scan_once(factors).norm;
-  }
-  if (any_gradient()) {
-    apply(factors, clip_factor());
-    report.applied_ = true;
-  } else {
-    report.no_gradients_ = true;
-  }
-  end_window();
-  last_report_ = report;
-  return report;
-}
-
-void Optimizer::report_overflow(StepReport& report) {
-  constexpr std::int64_t kPersistent = 3;
-  Tensor gradient;
-  for (std::size_t i = 0; scan_ && i < slots_.size(); ++i) {
-    if (scan_->nonfinite[i] == 0) continue;
-    report.overflowed_parameters_.push_back(static_cast<std::int64_t>(i));
-    if (!slots_[i].state.name().empty()) report.overflowed_names_.push_back(slots_[i].state.name());
-    if (!gradient.defined()) gradient = slots_[i].state.meta().grad;
-  }
-  const bool same = gradient.defined() && gradient.is_same(skipped_gradient_);
-  same_skips_ = same ? same_skips_ + 1 : 1;
-  skipped_gradient_ = gradient;
-  report.persistent_nonfinite_ = same_skips_ >= kPersistent;
+  const std::vector<GradientFactor> factors(slots_.size());
+  if (clip_norm_type_) scan_once(factors);
+  DecideCall call;
+  call.request.any_gradient = any_gradient();
+  const bool rechecked = clip_norm_type_.has_value();
+  last_report_ = decide_and_apply(factors, std::move(call));
+  last_report_.rechecked_ = rechecked;
+  return last_report_;
 }
 
 StepReport Optimizer::step_with(amp::LossScaling& scaling) {
   if (!scaling.is_enabled()) return plain_step();
   prepare();
   refuse_lone_halves("step");
-  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const bool any = any_gradient();
   bool any_scaled = false;
   for (const Slot& slot : slots_) any_scaled = any_scaled || autograd::gradient_stamp(slot.state.meta());
   scaling.begin_step(id_, any_scaled);
-  const std::vector<double> factors = inverse_scales(&scaling);
+  const std::vector<GradientFactor> factors = unscale_factors(&scaling);
   bool late = any;
   for (const Slot& slot : slots_) {
     if (slot.state.has_gradient()) late = late && scaling.is_late(id_, slot.state.meta());
   }
 
-  StepReport report = new_report();
-  report.scale_before_ = report.scale_after_ = scaling.get_scale();
-  report.rechecked_ = !scaling.is_unscaled(id_) || scaling.options().strict();
-  bool nonfinite = scaling.found_nonfinite(id_);
+  bool rechecked = !scaling.is_unscaled(id_) || scaling.options().strict();
   // A clip asked for needs the norm of the gradients as they are now.
-  if (any && (clip_ || !scan_) && !(scan_ && is_current(*scan_, factors))) report.rechecked_ = true;
-  if (report.rechecked_ && any) {
+  if (any && (clip_norm_type_ || !scan_) && !(scan_ && is_current(*scan_, factors))) rechecked = true;
+  if (rechecked && any) {
     if (scaling.options().strict()) scan_.reset();  // also what was written past the version counter
     scan_once(factors);
   }
-  if (any && is_current(*scan_, factors)) nonfinite = nonfinite || scan_->any_nonfinite;
-  if (any) report.grad_norm_ = scan_->norm;
-  nonfinite = nonfinite || (dropped_micro_batches_ > 0 && dropped_micro_batches_ == micro_batches_);
-  nonfinite = scaling.decide(nonfinite);
-
-  ++attempted_steps_;
-  if (nonfinite) {
-    report.skipped_nonfinite_ = true;
-    report_overflow(report);
-    report.stalled_ = scaling.would_stall();
-    report.loss_was_nonfinite_ = scaling.loss_was_nonfinite();
-  } else if (any) {
-    apply(factors, clip_factor());
-    report.applied_ = true;
-  } else {
-    report.no_gradients_ = true;
+  DecideCall call;
+  call.found = scaling.found_by_unscale(id_);
+  call.scaling = scaling.state_on(device());
+  call.rules = scaling.rules();
+  call.request.any_gradient = any;
+  call.request.late = late;
+  call.request.is_scan_current = any && is_current(*scan_, factors);
+  if (dropped_micro_batches_ > 0 && dropped_micro_batches_ == micro_batches_) {
+    call.request.verdict = StepRequest::Verdict::kSkip;
   }
-  scaling.end_step(id_, {nonfinite, late, !any});
-  end_window();
-  if (nonfinite && scaling.options().clear_on_skip()) zero_grad();
+  if (scaling.has_agreement()) agree_with_others(scaling, call);
+  StepReport report = decide_and_apply(factors, std::move(call));
+  report.rechecked_ = rechecked;
+  scaling.end_step(id_);
+  if (scaling.options().clear_on_skip() && report.skipped_nonfinite()) zero_grad();
   last_report_ = report;
   return report;
 }
 
+/// Here the host has to know what this rank found.
+void Optimizer::agree_with_others(const amp::LossScaling& scaling, DecideCall& call) const {
+  using Verdict = StepRequest::Verdict;
+  const auto found_in = [](const Tensor& scan) {
+    return scan.defined() && read_record<ScanHeader>(scan).found;
+  };
+  const bool nonfinite = call.request.verdict == Verdict::kSkip || found_in(call.found) ||
+                         (call.request.is_scan_current && found_in(scan_->result));
+  call.request.verdict = scaling.decide(nonfinite) ? Verdict::kSkip : Verdict::kApply;
+}
+
 StepReport Optimizer::step() {
   if (!scaling_ || !scaling_->is_enabled()) return plain_step();
-  const bool at_floor = scaling_->at_floor();
-  StepReport report = step_with(*scaling_);
-  scaling_->update();
-  report.scale_after_ = scaling_->get_scale();
-  last_report_ = report;
-  if (report.skipped_nonfinite() && at_floor) scaling_->apply_floor_policy();
+  const bool at_floor = scaling_->has_floor_policy() && scaling_->at_floor();
+  const StepReport report = step_with(*scaling_);
+  scaling_->update(report.source_->record);
+  if (at_floor && report.skipped_nonfinite()) scaling_->apply_floor_policy();
   return report;
 }
 

@@ -9,6 +9,7 @@
 
 #include "halftone/engine/arg.h"
 #include "halftone/engine/state_dict.h"
+#include "halftone/kernels/update_numbers.h"
 
 namespace halftone::optim {
 
@@ -35,6 +36,8 @@ class OptimizerOptions {
   virtual std::vector<OptionField> fields() = 0;
   /// Throws Error naming the field that makes no sense.
   virtual void check() const = 0;
+  /// What the update rule makes of them.
+  virtual UpdateSettings settings() const = 0;
 
   bool master_weights() const { return master_weights_; }
   bool stochastic_rounding() const { return stochastic_rounding_; }

@@ -1,6 +1,8 @@
 #include "halftone/optim/parameter_state.h"
 
+#include "halftone/engine/capture.h"
 #include "halftone/kernels/optimizer.h"
+#include "halftone/kernels/record.h"
 
 namespace halftone::optim {
 
@@ -15,7 +17,7 @@ ParameterState::ParameterState(ParameterState&& other) noexcept
       master_(std::move(other.master_)),
       shadow_(std::move(other.shadow_)),
       moments_(std::move(other.moments_)),
-      steps_(other.steps_),
+      counters_(std::move(other.counters_)),
       widened_gradient_(other.widened_gradient_),
       seen_storage_(other.seen_storage_),
       seen_version_(other.seen_version_) {
@@ -51,6 +53,7 @@ void ParameterState::prepare(const OptimizerOptions& options) {
 }
 
 void ParameterState::make_master() {
+  check_device(master_);
   const bool fits = master_.defined() && master_.sizes() == parameter_.sizes();
   const bool seen = seen_storage_ == &parameter_.storage() && seen_version_ == parameter_._version();
   if (fits && seen) return;
@@ -58,6 +61,7 @@ void ParameterState::make_master() {
   if (fits) {
     kernels_for<OptimizerKernels>(parameter_.device()).refresh_master(master_, parameter_.contiguous());
   } else {
+    cuda::refuse_in_capture("Optimizer", "making master weights");
     const MemoryCategoryGuard category(MemoryCategory::kOptimizer);
     master_ = empty_like_parameter(kFloat);
     master_.copy_(parameter_);
@@ -76,6 +80,7 @@ void ParameterState::make_shadow(std::optional<ScalarType> dtype) {
   const bool fits =
       shadow_.defined() && shadow_.scalar_type() == *dtype && shadow_.sizes() == parameter_.sizes();
   if (fits && meta().shadow.is_same(shadow_)) return;
+  cuda::refuse_in_capture("Optimizer", "making a half shadow");
   NoGradGuard no_grad;
   const MemoryCategoryGuard category(MemoryCategory::kParameter);
   if (!fits) shadow_ = empty_like_parameter(*dtype);
@@ -107,10 +112,28 @@ void ParameterState::accumulate_gradient_in(std::optional<ScalarType> dtype) {
 const Tensor& ParameterState::moment(std::size_t k, double initial) {
   Tensor& moment = moments_[k];
   if (!moment.defined()) {
+    cuda::refuse_in_capture("Optimizer", "making the moments of the first step");
     const MemoryCategoryGuard category(MemoryCategory::kOptimizer);
     moment = full(parameter_.sizes(), initial, TensorOptions(moment_dtype()).device(parameter_.device()));
   }
+  check_device(moment);
   return moment;
+}
+
+const Tensor& ParameterState::counters() {
+  if (!counters_.defined()) {
+    cuda::refuse_in_capture("Optimizer", "making the counters of the first step");
+    counters_ = make_record(UpdateCounters(), parameter_.device());
+  }
+  check_device(counters_);
+  return counters_;
+}
+
+void ParameterState::check_device(const Tensor& own) const {
+  if (!own.defined() || own.device() == parameter_.device()) [[likely]]
+    return;
+  fail("step", description(), " is on ", parameter_.device(), ", what the optimizer keeps for it on ",
+       own.device(), "; move the model first and make the optimizer after that");
 }
 
 void ParameterState::written() {
@@ -121,10 +144,12 @@ void ParameterState::written() {
 }
 
 void ParameterState::save(StateDict& state, const MomentNames& names) const {
-  if (steps_ > 0) state.set("step", steps_);
+  const UpdateCounters counters =
+      counters_.defined() ? read_record<UpdateCounters>(counters_) : UpdateCounters();
+  if (counters.steps > 0) state.set("step", counters.steps);
   if (master_.defined()) state.set("master", master_.clone());
   for (std::size_t k = 0; k < kMoments; ++k) {
-    if (names[k] && moments_[k].defined()) state.set(names[k], moments_[k].clone());
+    if (names[k] && moments_[k].defined() && counters.primed) state.set(names[k], moments_[k].clone());
   }
 }
 
@@ -155,7 +180,10 @@ void ParameterState::load(const StateDict& state, const MomentNames& names) {
     copy.copy_(state.tensor(name));
     return copy;
   };
-  steps_ = state.contains("step") ? state.integer("step") : 0;
+  UpdateCounters counters;
+  counters.steps = state.contains("step") ? state.integer("step") : 0;
+  counters.primed = names[0] && state.contains(names[0]);
+  write_record(this->counters(), counters);
   if (master_.defined() && state.contains("master")) {
     master_ = copy_of("master", kFloat);
     // Where the parameter is not the master rounded, it was loaded from elsewhere and wins: whichever loads

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "halftone/autograd/node.h"
+#include "halftone/kernels/update_numbers.h"
 #include "halftone/optim/options.h"
 
 namespace halftone::optim {
@@ -40,10 +41,8 @@ class ParameterState {
   const Tensor& shadow() const { return shadow_; }
   /// The k-th moment, made of `initial` on first use: fp32, fp64 for an fp64 parameter.
   const Tensor& moment(std::size_t k, double initial = 0);
-  bool has_moment(std::size_t k) const { return moments_[k].defined(); }
-  /// Applied steps of this parameter.
-  std::int64_t steps() const { return steps_; }
-  void count_step() { ++steps_; }
+  /// Applied steps of this parameter, as a record (UpdateCounters) on its device.
+  const Tensor& counters();
   /// Notes that the parameter and its copies were written together.
   void written();
 
@@ -56,6 +55,7 @@ class ParameterState {
 
  private:
   Tensor empty_like_parameter(ScalarType dtype) const;
+  void check_device(const Tensor& own) const;
   void make_master();
   void make_shadow(std::optional<ScalarType> dtype);
   void accumulate_gradient_in(std::optional<ScalarType> dtype);
@@ -65,7 +65,7 @@ class ParameterState {
   std::string name_;
   Tensor master_, shadow_;
   std::array<Tensor, kMoments> moments_;
-  std::int64_t steps_ = 0;
+  Tensor counters_;
   bool widened_gradient_ = false;  // this object set the leaf's grad_dtype
   const Storage* seen_storage_ = nullptr;
   std::uint32_t seen_version_ = 0;  // of the parameter, when the master last agreed with it

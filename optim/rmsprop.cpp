@@ -21,22 +21,26 @@ void RMSpropOptions::check() const {
   check_not_negative("RMSprop", "momentum", momentum_);
 }
 
+UpdateSettings RMSpropOptions::settings() const {
+  UpdateSettings settings;
+  settings.rule = UpdateRule::kRmsprop;
+  settings.lr = lr_;
+  settings.weight_decay = weight_decay_;
+  settings.eps = eps_;
+  settings.a = alpha_;
+  settings.b = momentum_;
+  settings.flag = centered_;
+  return settings;
+}
+
 RMSprop::RMSprop(ParameterList parameters, RMSpropOptions defaults)
     : Optimizer("RMSprop", std::move(parameters), defaults.clone()) {}
 
-void RMSprop::update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) {
+void RMSprop::bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const {
   const auto& o = static_cast<const RMSpropOptions&>(options);
-  call.rule = UpdateRule::kRmsprop;
-  call.numbers.lr = o.lr();
-  call.numbers.weight_decay = o.weight_decay();
-  call.numbers.eps = o.eps();
-  call.numbers.a = o.alpha();
-  call.numbers.b = o.momentum();
-  call.numbers.flag = o.centered();
   call.moments[0] = state.moment(0);
   if (o.momentum() > 0) call.moments[1] = state.moment(1);
   if (o.centered()) call.moments[2] = state.moment(2);
-  run(call);
 }
 
 }  // namespace halftone::optim

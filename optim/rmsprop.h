@@ -10,6 +10,7 @@ class RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
   std::vector<OptionField> fields() override;
   void check() const override;
+  UpdateSettings settings() const override;
 
   HALFTONE_ARG(double, lr);
   HALFTONE_ARG(double, alpha) = 0.99;
@@ -28,7 +29,7 @@ class RMSprop final : public Optimizer {
   std::array<const char*, ParameterState::kMoments> moment_names() const override {
     return {"square_avg", "momentum_buffer", "grad_avg"};
   }
-  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
 };
 
 }  // namespace halftone::optim

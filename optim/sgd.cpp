@@ -22,20 +22,22 @@ void SGDOptions::check() const {
   }
 }
 
+UpdateSettings SGDOptions::settings() const {
+  UpdateSettings settings;
+  settings.rule = UpdateRule::kSgd;
+  settings.lr = lr_;
+  settings.weight_decay = weight_decay_;
+  settings.a = momentum_;
+  settings.b = dampening_;
+  settings.flag = nesterov_;
+  return settings;
+}
+
 SGD::SGD(ParameterList parameters, SGDOptions defaults)
     : Optimizer("SGD", std::move(parameters), defaults.clone()) {}
 
-void SGD::update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) {
-  const auto& o = static_cast<const SGDOptions&>(options);
-  call.rule = UpdateRule::kSgd;
-  call.numbers.lr = o.lr();
-  call.numbers.weight_decay = o.weight_decay();
-  call.numbers.a = o.momentum();
-  call.numbers.b = o.dampening();
-  call.numbers.flag = o.nesterov();
-  call.numbers.first = !state.has_moment(0);
-  if (o.momentum() != 0) call.moments[0] = state.moment(0);
-  run(call);
+void SGD::bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const {
+  if (static_cast<const SGDOptions&>(options).momentum() != 0) call.moments[0] = state.moment(0);
 }
 
 }  // namespace halftone::optim

@@ -10,6 +10,7 @@ class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   SGDOptions(double lr) : lr_(lr) {}
   std::vector<OptionField> fields() override;
   void check() const override;
+  UpdateSettings settings() const override;
 
   HALFTONE_ARG(double, lr);
   HALFTONE_ARG(double, momentum) = 0;
@@ -27,7 +28,7 @@ class SGD final : public Optimizer {
   std::array<const char*, ParameterState::kMoments> moment_names() const override {
     return {"momentum_buffer"};
   }
-  void update(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) override;
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
 };
 
 }  // namespace halftone::optim

@@ -1,13 +1,16 @@
 #include "halftone/kernels/optimizer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "halftone/engine/philox.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"
+#include "halftone/kernels/math/random_rounding.h"
+#include "halftone/kernels/math/total_norm.h"
+#include "halftone/kernels/record.h"
 
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/optimizer.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"
@@ -82,7 +85,7 @@ double norm_of(const std::vector<Partial>& partials, double p) {
 
 /// Brings block after block of the gradient into an array of T; `visit(block, begin, count)` may change it.
 template <class T, class Visit>
-GradientStats scan_blocks(const Tensor& gradient, double factor, double p, Visit&& visit) {
+ScanEntry scan_blocks(const Tensor& gradient, double factor, double p, Visit&& visit) {
   const std::int64_t n = gradient.numel();
   std::vector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
   const auto load = loader<T>(gradient.scalar_type());
@@ -95,7 +98,7 @@ GradientStats scan_blocks(const Tensor& gradient, double factor, double p, Visit
     partial = scan_block(block, count, factor);
     if (p != 2 && !std::isinf(p)) partial.sum = sum_of_powers(block, count, static_cast<T>(factor), p);
   });
-  GradientStats stats;
+  ScanEntry stats;
   for (const Partial& partial : partials) stats.nonfinite += partial.nonfinite;
   stats.norm = norm_of(partials, p);
   if (stats.nonfinite > 0 && std::isfinite(stats.norm)) stats.norm = std::numeric_limits<double>::quiet_NaN();
@@ -104,7 +107,7 @@ GradientStats scan_blocks(const Tensor& gradient, double factor, double p, Visit
 
 /// Squares of fp64 gradients can overflow or vanish although the norm does not: then it is taken of x /
 /// largest |x|.
-void rescue_norm(GradientStats& stats, const Tensor& gradient, double factor) {
+void rescue_norm(ScanEntry& stats, const Tensor& gradient, double factor) {
   constexpr double kLow = 1e-140, kHigh = 1e150;
   if (stats.nonfinite > 0 || (stats.norm > kLow && stats.norm < kHigh)) return;
   const double* x = gradient.const_data_ptr<double>();
@@ -118,19 +121,19 @@ void rescue_norm(GradientStats& stats, const Tensor& gradient, double factor) {
   stats.norm = largest * std::sqrt(sum);
 }
 
-GradientStats scan(const Tensor& gradient, double factor, double p) {
+ScanEntry scan_one(const Tensor& gradient, double factor, double p) {
   if (gradient.scalar_type() != kDouble) {
     return scan_blocks<float>(gradient, factor, p, [](float*, std::int64_t, std::int64_t) {});
   }
-  GradientStats stats = scan_blocks<double>(gradient, factor, p, [](double*, std::int64_t, std::int64_t) {});
+  ScanEntry stats = scan_blocks<double>(gradient, factor, p, [](double*, std::int64_t, std::int64_t) {});
   if (p == 2) rescue_norm(stats, gradient, factor);
   return stats;
 }
 
-GradientStats scale(const Tensor& gradient, double factor, double p) {
+ScanEntry scale_one(const Tensor& gradient, double factor, double p) {
   const ScalarType dtype = gradient.scalar_type();
   if (dtype == kDouble) {
-    GradientStats stats =
+    ScanEntry stats =
         scan_blocks<double>(gradient, 1, p, [&](double* block, std::int64_t begin, std::int64_t count) {
           for (std::int64_t i = 0; i < count; ++i) block[i] *= factor;
           std::copy(block, block + count, reinterpret_cast<double*>(at(gradient, begin)));
@@ -148,22 +151,76 @@ GradientStats scale(const Tensor& gradient, double factor, double p) {
   });
 }
 
-// --- Pass 2: the step
-// ------------------------------------------------------------------------------------------
-/// `nearest` is x rounded; the neighbour on the other side of x is taken with the probability of its
-/// nearness.
-template <class T>
-T round_at_random(float x, float uniform) {
-  const T nearest(x);
-  const float back = static_cast<float>(nearest);
-  if (back == x || !std::isfinite(back)) return nearest;
-  const auto bits = std::bit_cast<std::uint16_t>(nearest);
-  const bool outward = std::fabs(x) > std::fabs(back);
-  const T other = std::bit_cast<T>(static_cast<std::uint16_t>(outward ? bits + 1 : bits - 1));
-  const float probability = (x - back) / (static_cast<float>(other) - back);
-  return uniform < probability ? other : nearest;
+double value_of(const GradientFactor& factor) {
+  return factor.divisor.defined() ? factor.number / static_cast<double>(*record_data<float>(factor.divisor))
+                                  : factor.number;
 }
 
+template <class Look>
+void look_at_all(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
+                 const Tensor& before, Look&& look) {
+  auto* header = record_data<ScanHeader>(scan);
+  auto* found = reinterpret_cast<ScanEntry*>(header + 1);
+  *header = {};
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    found[i] = look(entries[i].gradient, value_of(entries[i].factor), p);
+    found[i].gradient = entries[i].id;
+    header->nonfinite_gradients += found[i].nonfinite > 0;
+  }
+  header->norm =
+      total_norm(static_cast<std::int64_t>(entries.size()), p, [&](std::int64_t i) { return found[i].norm; });
+  header->found =
+      header->nonfinite_gradients > 0 || (before.defined() && record_data<ScanHeader>(before)->found);
+}
+
+void scan(const std::vector<GradientEntry>& entries, double p, const Tensor& scan, const Tensor& before) {
+  look_at_all(entries, p, scan, before, &scan_one);
+}
+
+void scale(const std::vector<GradientEntry>& entries, double p, const Tensor& scan, const Tensor& before) {
+  look_at_all(entries, p, scan, before, &scale_one);
+}
+
+void clip(const std::vector<GradientEntry>& entries, const Tensor& scan, double max_norm) {
+  const double factor = clip_factor(max_norm, record_data<ScanHeader>(scan)->norm);
+  if (factor == 1) return;
+  for (const GradientEntry& entry : entries) scale_one(entry.gradient, factor, 2);
+}
+
+// --- Between the passes
+// ----------------------------------------------------------------------------------------
+void decide(const DecideCall& call) {
+  auto* record = record_data<StepRecord>(call.record);
+  *record = {};
+  const auto entries =
+      call.scan.defined()
+          ? (static_cast<std::size_t>(call.scan.numel()) - sizeof(ScanHeader)) / sizeof(ScanEntry)
+          : 0;
+  decide_step(*record_data<StepControl>(call.control), *record, record_data<ScanHeader>(call.scan),
+              static_cast<std::int64_t>(entries), record_data<ScanHeader>(call.found),
+              record_data<LossScaleState>(call.scaling), call.rules, call.request);
+}
+
+void note_loss(const Tensor& scaling, const Tensor& loss) {
+  auto* state = record_data<LossScaleState>(scaling);
+  const bool is_one_float = loss.numel() == 1 && loss.scalar_type() == kFloat;
+  const bool finite =
+      is_one_float ? std::isfinite(*record_data<float>(loss)) : scan_one(loss, 1, 2).nonfinite == 0;
+  state->loss_nonfinite |= !finite;
+}
+
+void copy_scale(const Tensor& scaling, const Tensor& scale) {
+  *record_data<float>(scale) = record_data<LossScaleState>(scaling)->scale;
+}
+
+void move_scale(const Tensor& scaling, const LossScaleRules& rules, const Tensor& record) {
+  auto* state = record_data<LossScaleState>(scaling);
+  halftone::move_scale(*state, rules);
+  if (record.defined()) record_data<StepRecord>(record)->scale_after = static_cast<double>(state->scale);
+}
+
+// --- Pass 2: the step
+// ------------------------------------------------------------------------------------------
 void round_block(const Tensor& dst, std::int64_t begin, const float* src, const float* uniforms,
                  std::int64_t n) {
   if (dst.scalar_type() == kHalf) {
@@ -183,12 +240,19 @@ void stochastic_round(const Tensor& dst, const Tensor& src, const Tensor& unifor
   });
 }
 
+/// What one call is made with.
+struct Step {
+  const StepControl& control;
+  UpdateNumbers numbers;
+  double inverse_scale;
+};
+
 /// One block of fp32 arithmetic: whatever is not fp32, or not a whole number of vectors, passes through local
 /// arrays.
 class FloatBlock {
  public:
-  FloatBlock(const UpdateCall& call, std::int64_t begin, std::int64_t count)
-      : call_(call), begin_(begin), count_(count), direct_(count % kPad == 0) {
+  FloatBlock(const UpdateCall& call, const Step& step, std::int64_t begin, std::int64_t count)
+      : call_(call), step_(step), begin_(begin), count_(count), direct_(count % kPad == 0) {
     const Tensor& weight = call.master.defined() ? call.master : call.parameter;
     w_ = bring(weight, weight_);
     g_ = bring(call.gradient, gradient_);
@@ -200,8 +264,8 @@ class FloatBlock {
     const auto update = pick(&baseline::update_floats, &avx2::update_floats, &avx512::update_floats);
     const bool own_master = !call_.master.defined() && call_.parameter.scalar_type() != kFloat;
     if (own_master) std::copy(w_, w_ + count_, before_);
-    update(call_.rule, call_.numbers, w_, g_, m_, padded(count_), static_cast<float>(call_.inverse_scale),
-           static_cast<float>(call_.clip_factor));
+    update(call_.rule, step_.numbers, w_, g_, m_, padded(count_), static_cast<float>(step_.inverse_scale),
+           static_cast<float>(step_.control.clip_factor));
     UpdateMeter meter;
     if (own_master) meter = write_without_master();
     if (call_.master.defined()) {
@@ -239,20 +303,28 @@ class FloatBlock {
       meter.changed += changed;
       meter.lost += changed && rounded[i] == before_[i];
     }
-    if (call_.uniforms.defined()) {
-      round_block(call_.parameter, begin_, w_, call_.uniforms.const_data_ptr<float>() + begin_, count_);
+    if (call_.rounds_at_random) {
+      const std::uint64_t offset = step_.control.rounding_start + call_.rounding_offset;
+      for (std::int64_t i = 0; i < count_; i += 4) {  // kBlock and so begin_ are multiples of four
+        const auto index = offset + static_cast<std::uint64_t>((begin_ + i) / 4);
+        const philox::Block random = philox::block(step_.control.rounding_seed, index);
+        for (std::int64_t k = 0; k < 4 && i + k < count_; ++k)
+          rounded[i + k] = philox::uniform(random.word[k]);
+      }
+      round_block(call_.parameter, begin_, w_, rounded, count_);
     }
     return meter;
   }
 
   const UpdateCall& call_;
+  const Step& step_;
   std::int64_t begin_, count_;
   bool direct_;
   float *w_, *g_, *m_[3];
   alignas(64) float weight_[kBlock], gradient_[kBlock], moment_[3][kBlock], before_[kBlock];
 };
 
-void update_doubles(const UpdateCall& call) {
+void update_doubles(const UpdateCall& call, const Step& step) {
   const auto load = loader<double>(call.gradient.scalar_type());
   for_blocks(call.parameter.numel(), [&](std::int64_t begin, std::int64_t count) {
     double gradient[kBlock];
@@ -263,29 +335,44 @@ void update_doubles(const UpdateCall& call) {
           call.moments[k].defined() ? reinterpret_cast<double*>(at(call.moments[k], begin)) : nullptr;
     }
     auto* weight = reinterpret_cast<double*>(at(call.parameter, begin));
-    baseline::update_doubles(call.rule, call.numbers, weight, gradient, moments, count, call.inverse_scale,
-                             call.clip_factor);
+    baseline::update_doubles(call.rule, step.numbers, weight, gradient, moments, count, step.inverse_scale,
+                             step.control.clip_factor);
     if (call.shadow.defined())
       storer<double>(call.shadow.scalar_type())(at(call.shadow, begin), 1, weight, count);
   });
 }
 
-UpdateMeter update(const UpdateCall& call) {
+UpdateMeter update_floats(const UpdateCall& call, const Step& step) {
   UpdateMeter total;
-  if (call.parameter.scalar_type() == kDouble) {
-    update_doubles(call);
-    return total;
-  }
   const std::int64_t n = call.parameter.numel();
-  std::vector<UpdateMeter> meters(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+  const bool has_meter = !call.master.defined() && call.parameter.scalar_type() != kFloat;
+  std::vector<UpdateMeter> meters(has_meter ? static_cast<std::size_t>((n + kBlock - 1) / kBlock) : 0);
   for_blocks(n, [&](std::int64_t begin, std::int64_t count) {
-    meters[static_cast<std::size_t>(begin / kBlock)] = FloatBlock(call, begin, count).run();
+    const UpdateMeter meter = FloatBlock(call, step, begin, count).run();
+    if (has_meter) meters[static_cast<std::size_t>(begin / kBlock)] = meter;
   });
   for (const UpdateMeter& meter : meters) {
     total.changed += meter.changed;
     total.lost += meter.lost;
   }
   return total;
+}
+
+void update(const std::vector<UpdateCall>& calls, const Tensor& settings, const Tensor& control) {
+  auto* shared = record_data<StepControl>(control);
+  if (shared->skip) return;
+  for (const UpdateCall& call : calls) {
+    const UpdateSettings& own = record_data<UpdateSettings>(settings)[call.group];
+    auto* counters = record_data<UpdateCounters>(call.counters);
+    const Step step{*shared, next_numbers(own, *counters, call.moments[0].defined()), value_of(call.factor)};
+    if (call.parameter.scalar_type() == kDouble) {
+      update_doubles(call, step);
+      continue;
+    }
+    const UpdateMeter meter = update_floats(call, step);
+    shared->changed += meter.changed;
+    shared->lost += meter.lost;
+  }
 }
 
 void refresh_master(const Tensor& master, const Tensor& parameter) {
@@ -311,8 +398,16 @@ namespace halftone {
 
 template <>
 const OptimizerKernels& cpu_kernels<OptimizerKernels>() {
-  static const OptimizerKernels kernels{&cpu::scan, &cpu::scale, &cpu::update, &cpu::refresh_master,
-                                        &cpu::stochastic_round};
+  static const OptimizerKernels kernels{&cpu::scan,
+                                        &cpu::scale,
+                                        &cpu::clip,
+                                        &cpu::decide,
+                                        &cpu::update,
+                                        &cpu::refresh_master,
+                                        &cpu::stochastic_round,
+                                        &cpu::note_loss,
+                                        &cpu::copy_scale,
+                                        &cpu::move_scale};
   return kernels;
 }
 

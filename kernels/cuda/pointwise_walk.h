@@ -39,7 +39,7 @@ Geometry<N> memory_walk(std::string_view op, const Tensor& out, std::span<const 
   for (std::size_t d = 0; d < out.sizes().size(); ++d) {
     Dimension& dimension = dimensions[rank];
     dimension = {out.sizes()[d], {out.strides()[d]}};
-    for (std::size_t k = 0; k < in.size(); ++k) {
+    for (std::size_t k = 0; k + 1 < N && k < in.size(); ++k) {
       dimension.strides[k + 1] = detail::checked_stride(op, *in[k], out, d);
     }
     if (dimension.size == 1) continue;
