@@ -144,8 +144,10 @@ class Reduction {
     job_.reduced = reduced_walk(in, dims);
     if (out.numel() == 0) return;
     if constexpr (std::is_same_v<A, double>) {
-      job_.in_float = in.scalar_type() != kDouble && is_floating_point(in.scalar_type()) &&
-                      op != ReduceOp::kNorm2 && reduce_in_float(loops_.first).rows != nullptr;
+      // Squares must not overflow, and a variance is a small difference: in double.
+      const bool squares = op == ReduceOp::kNorm2 || op == ReduceOp::kVar;
+      job_.in_float = in.scalar_type() != kDouble && is_floating_point(in.scalar_type()) && !squares &&
+                      reduce_in_float(loops_.first).rows != nullptr;
     }
     const int last = job_.kept.rank - 1;
     columns_ = last >= 0 && job_.kept.strides[last][1] == 1 && job_.kept.sizes[last] >= 8 &&
