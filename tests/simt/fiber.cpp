@@ -11,7 +11,7 @@
 // The switch saves the registers that calls preserve and exchanges stack pointers. It ends in an ordinary
 // return: most fibers wait at the same place of the code, so that the processor's own stack of return
 // addresses is right.
-#if defined(__x86_64__)
+#if HALFTONE_SIMT_SWITCH && defined(__x86_64__)
 asm(R"(
   .text
   .globl simt_switch
@@ -34,7 +34,7 @@ simt_switch:
   ret
   .size simt_switch, .-simt_switch
 )");
-#elif defined(__aarch64__)
+#elif HALFTONE_SIMT_SWITCH
 asm(R"(
   .text
   .globl simt_switch
@@ -117,7 +117,8 @@ void Fiber::reset() {
   sanitizer::unpoison(stack_bottom_, stack_bytes_);
   fake_stack_ = nullptr;
   if (sanitizer::is_thread_sanitizer()) {
-    // What the fiber did was before what the host does from now on: coming from there with synchronisation says so.
+    // What the fiber did was before what the host does from now on: coming from there with synchronisation
+    // says so.
     void* const host = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(tsan_, kNoSync);
     __tsan_switch_to_fiber(host, 0);
@@ -153,7 +154,7 @@ void Fiber::begin() {
   running->entry_();
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if HALFTONE_SIMT_SWITCH
 
 void Fiber::prepare() {
   void (*const first)() = sanitizer::kIsActive ? &Fiber::begin : entry_;

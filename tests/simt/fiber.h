@@ -4,11 +4,16 @@
 
 #include "halftone/tests/simt/sanitizer.h"
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+// Elsewhere, and where HALFTONE_SIMT_UCONTEXT is defined, the C library switches, at the price of a system
+// call each.
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(HALFTONE_SIMT_UCONTEXT)
+#define HALFTONE_SIMT_SWITCH 1
+#else
+#define HALFTONE_SIMT_SWITCH 0
 #include <ucontext.h>
 #endif
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if HALFTONE_SIMT_SWITCH
 /// Saves the registers that calls preserve on this stack, leaves its pointer at `save` and goes on where `to`
 /// was saved.
 extern "C" void simt_switch(void** save, void* to);
@@ -42,11 +47,13 @@ class Fiber {
   void reset();
   /// Fetches what a switch to this fiber will need.
   void prefetch() const {
+#if HALFTONE_SIMT_SWITCH
     const auto* top = static_cast<const char*>(stack_pointer_);
     __builtin_prefetch(top);
     __builtin_prefetch(top + 64);
     __builtin_prefetch(top + 128);
     __builtin_prefetch(top + 192);
+#endif
   }
   /// Whether `address` lies in the guard below the stack.
   bool is_in_guard(const void* address) const;
@@ -60,7 +67,7 @@ class Fiber {
   /// Sets up the stack to start with `begin`.
   void prepare();
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if HALFTONE_SIMT_SWITCH
   void transfer_to(Fiber& next) { simt_switch(&stack_pointer_, next.stack_pointer_); }
   void* stack_pointer_ = nullptr;
 #else
