@@ -91,8 +91,9 @@ Tensor& normal_(Tensor& self, double mean, double std, std::optional<Generator> 
 }
 
 Tensor& bernoulli_(Tensor& self, double p, std::optional<Generator> generator) {
-  const Tensor probability = ops::checked_probabilities("bernoulli_", scalar_tensor(p, kDouble));
+  if (!(p >= 0 && p <= 1)) fail("bernoulli_", "probabilities must lie in [0, 1], got ", p);
   return ops::overwrite("bernoulli_", self, [&](const Tensor& out) {
+    const Tensor probability = scalar_tensor(p, TensorOptions(kDouble).device(out.device()));
     ops::kernels(out).bernoulli(out, probability, ops::reserve(generator, out, out.numel(), 4));
   });
 }

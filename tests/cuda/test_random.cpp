@@ -208,3 +208,16 @@ TEST_CASE("sequences are the CPU's", "[random]") {
     }
   }
 }
+
+TEST_CASE("bernoulli_ draws where the tensor is, whatever the default device", "[random]") {
+  const Device before = get_default_device();
+  for (const DeviceType by_default : {kCPU, kCUDA}) {
+    set_default_device(by_default);
+    manual_seed(1);
+    const Tensor here = empty({1000}, TensorOptions(kFloat).device(kCPU)).bernoulli_(0.3);
+    manual_seed(1);
+    const Tensor there = empty({1000}, TensorOptions(kFloat).device(kCUDA)).bernoulli_(0.3);
+    CHECK(equal(here, there.cpu()));
+  }
+  set_default_device(before);
+}
