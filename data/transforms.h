@@ -90,7 +90,9 @@ class Normalize : public TensorTransform<Target> {
   Normalize(double mean, double stddev) : Normalize(std::vector<double>{mean}, std::vector<double>{stddev}) {}
   Normalize(const std::vector<double>& mean, const std::vector<double>& stddev)
       : mean_(per_channel(mean)), stddev_(per_channel(stddev)) {}
-  Tensor operator()(Tensor input) override { return (input - mean_) / stddev_; }
+  Tensor operator()(Tensor input) override {
+    return (input - mean_.to(input.device())) / stddev_.to(input.device());
+  }
 
  private:
   Tensor mean_, stddev_;
