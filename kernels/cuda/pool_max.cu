@@ -1,10 +1,11 @@
 // Max pooling. One thread per output; backward one per input, which looks through the windows that may have
-// taken it, in their order.
+// taken it, in their order. An index outside its plane is reported and takes no gradient.
 
 #include "halftone/kernels/cuda/pool_max.h"
 
 #include <limits>
 
+#include "halftone/kernels/cuda/fault.h"
 #include "halftone/kernels/cuda/launch.h"
 #include "halftone/kernels/cuda/pool_windows.h"
 
@@ -36,7 +37,7 @@ __global__ void max_forward_kernel(void* out, ScalarType out_dtype, std::int64_t
 template <class Real, class T>
 __global__ void max_backward_kernel(void* gx, ScalarType gx_dtype, const void* gy, ScalarType gy_dtype,
                                     const std::int64_t* indices, std::int64_t planes, Windows rows,
-                                    Windows columns) {
+                                    Windows columns, FaultSink sink) {
   const std::int64_t h = rows.size, w = columns.size;
   for (std::int64_t i = global_id(); i < planes * h * w; i += global_size()) {
     const std::int64_t here = i % (h * w), first = i / (h * w) * rows.count * columns.count;
@@ -45,7 +46,10 @@ __global__ void max_backward_kernel(void* gx, ScalarType gx_dtype, const void* g
     for (std::int64_t y = row.begin; y < row.end; ++y) {
       for (std::int64_t j = first + y * columns.count + column.begin;
            j < first + y * columns.count + column.end; ++j) {
-        if (indices[j] == here) sum += load<Real, T>(gy, gy_dtype, j);
+        const std::int64_t index = indices[j];
+        if (index == here) sum += load<Real, T>(gy, gy_dtype, j);
+        if (index < -1 || index >= h * w)
+          report_fault(sink.record, sink.op, Fault::kIndexOutOfRange, index, h * w);
       }
     }
     store<T>(gx, gx_dtype, i, sum);
@@ -70,7 +74,8 @@ void max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, con
   dispatch_pool(gx.scalar_type(), gy.scalar_type(), [&]<class Real, class T>() {
     launch<max_backward_kernel<Real, T>>(blocks_for(gx.numel()), kThreads, 0, gx.data_ptr(), gx.scalar_type(),
                                          gy.data_ptr(), gy.scalar_type(), indices.data_ptr<std::int64_t>(),
-                                         shape.planes, rows_of(shape), columns_of(shape));
+                                         shape.planes, rows_of(shape), columns_of(shape),
+                                         fault_sink("max_pool2d_backward"));
   });
 }
 
