@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "halftone/ops/registry.h"
+#include "halftone/tests/support/device.h"
 
 namespace halftone::test {
 
@@ -22,9 +23,6 @@ std::vector<Tensor> floating_tensors(const std::vector<Value>& args);
 /// Independent copies of the arguments on `device`; floating tensors in `dtype`, wanting gradients if asked.
 std::vector<Value> copy_args(const std::vector<Value>& args, ScalarType dtype, bool requires_grad = false,
                              Device device = get_default_device());
-
-/// The kind of device the tests run on: what amp::Autocast is to be given.
-inline DeviceType device_type() { return get_default_device().type(); }
 
 /// Element `flat` (row-major) as double, whatever the dtype and strides.
 double value_at(const Tensor& tensor, std::int64_t flat);
