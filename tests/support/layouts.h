@@ -12,11 +12,11 @@ inline constexpr ScalarType kTypes[] = {kByte, kBool, kInt, kLong, kHalf, kBFloa
 
 /// Every byte different from its neighbours, NaNs of all sorts among the elements.
 inline Tensor pattern(const Dims& shape, ScalarType dtype) {
-  const Tensor out = empty(shape, dtype);
+  const Tensor out = empty(shape, TensorOptions(dtype).device(kCPU));
   auto* bytes = static_cast<unsigned char*>(out.data_ptr());
   for (std::size_t i = 0; i < out.nbytes(); ++i)
     bytes[i] = static_cast<unsigned char>(dtype == kBool ? i % 3 == 0 : i * 151 + 87);
-  return out;
+  return out.to(get_default_device());
 }
 
 /// Contiguous tensors and views of all kinds.
