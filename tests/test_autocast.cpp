@@ -8,6 +8,7 @@
 #include "halftone/autograd/checkpoint.h"
 #include "halftone/autograd/function.h"
 #include "halftone/ops/registry.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/training.h"
 
 using namespace halftone;
@@ -24,47 +25,49 @@ ScalarType mm_dtype() { return mm(ones({2, 2}), ones({2, 2})).scalar_type(); }
 }  // namespace
 
 TEST_CASE("regions nest and restore, also by an exception") {
-  CHECK_FALSE(amp::is_autocast_enabled(kCPU));
+  const DeviceType other_device = by_device(kCUDA, kCPU);
+  const ScalarType low = by_device(kBFloat16, kHalf), other = by_device(kHalf, kBFloat16);
+  CHECK_FALSE(amp::is_autocast_enabled(device_type()));
   CHECK(mm_dtype() == kFloat);
   {
-    Autocast outer(kCPU);
-    CHECK(amp::is_autocast_enabled(kCPU));
-    CHECK_FALSE(amp::is_autocast_enabled(kCUDA));
-    CHECK(mm_dtype() == kBFloat16);
+    Autocast outer(device_type());
+    CHECK(amp::is_autocast_enabled(device_type()));
+    CHECK_FALSE(amp::is_autocast_enabled(other_device));
+    CHECK(mm_dtype() == low);
     {
-      Autocast inner(kCPU, kHalf);
-      CHECK(mm_dtype() == kHalf);
+      Autocast inner(device_type(), other);
+      CHECK(mm_dtype() == other);
       {
-        Autocast off(kCPU, false);
+        Autocast off(device_type(), false);
         CHECK(mm_dtype() == kFloat);
         const std::string error = error_of([] { mm(ones({2, 2}), ones({2, 2}).to(kHalf)); });
         CHECK(contains(error, "float32"));
         CHECK(contains(error, "float16"));
       }
-      CHECK(mm_dtype() == kHalf);
+      CHECK(mm_dtype() == other);
     }
-    CHECK(mm_dtype() == kBFloat16);
+    CHECK(mm_dtype() == low);
     error_of([] {
-      Autocast off(kCPU, kFloat32);
-      CHECK_FALSE(amp::is_autocast_enabled(kCPU));
+      Autocast off(device_type(), kFloat32);
+      CHECK_FALSE(amp::is_autocast_enabled(device_type()));
       fail("test", "thrown inside");
     });
-    CHECK(mm_dtype() == kBFloat16);
-    Autocast switched_off(kCPU, kHalf, false);
+    CHECK(mm_dtype() == low);
+    Autocast switched_off(device_type(), kHalf, false);
     CHECK(mm_dtype() == kFloat);
   }
   CHECK(mm_dtype() == kFloat);
-  CHECK(contains(error_of([] { Autocast(kCPU, kDouble); }), "float64"));
-  CHECK(contains(error_of([] { Autocast(kCPU, kLong); }), "int64"));
+  CHECK(contains(error_of([] { Autocast(device_type(), kDouble); }), "float64"));
+  CHECK(contains(error_of([] { Autocast(device_type(), kLong); }), "int64"));
   {
-    Autocast cuda(kCUDA);  // another device's region
-    CHECK(amp::get_autocast_dtype(kCUDA) == kHalf);
+    Autocast elsewhere(other_device);
+    CHECK(amp::get_autocast_dtype(other_device) == other);
     CHECK(mm_dtype() == kFloat);
   }
 }
 
 TEST_CASE("fp64 and integers are never cast, and an explicit dtype wins") {
-  Autocast region(kCPU);
+  Autocast region(device_type(), kBFloat16);
   CHECK(mm(ones({2, 2}, kDouble), ones({2, 2}, kDouble)).scalar_type() == kDouble);
   CHECK((tensor({1, 2}) + tensor({3, 4})).scalar_type() == kLong);
   const Tensor low = ones({4}).to(kBFloat16);
@@ -84,14 +87,14 @@ TEST_CASE("a low operator is bitwise its casts made by hand") {
   const Tensor x = randn({5, 7}), w = randn({3, 7}), b = randn({3});
   Tensor inside;
   {
-    Autocast region(kCPU, kBFloat16);
+    Autocast region(device_type(), kBFloat16);
     inside = linear(x, w, b);
   }
   CHECK(same_bits(inside, linear(x.to(kBFloat16), w.to(kBFloat16), b.to(kBFloat16))));
 }
 
 TEST_CASE("policies are overridden in scope") {
-  Autocast region(kCPU);
+  Autocast region(device_type(), kBFloat16);
   {
     PolicyOverride keep("mm", Precision::kFp32);
     CHECK(mm_dtype() == kFloat);
@@ -106,13 +109,13 @@ TEST_CASE("policies are overridden in scope") {
   CHECK(mm_dtype() == kBFloat16);
   CHECK(contains(error_of([] { PolicyOverride("no_such_op", Precision::kLow); }), "no_such_op"));
   std::thread([] {
-    Autocast own(kCPU);
+    Autocast own(device_type(), kBFloat16);
     CHECK(mm_dtype() == kBFloat16);  // an override is this thread's
   }).join();
 }
 
 TEST_CASE("a banned operator is refused on half inputs, and an override lifts the ban") {
-  Autocast region(kCPU);
+  Autocast region(device_type(), kBFloat16);
   const Tensor p = full({3}, 0.5, kFloat), t = ones({3});
   CHECK(binary_cross_entropy(p, t, {}).scalar_type() == kFloat);
   const std::string error = error_of([&] { binary_cross_entropy(p.to(kBFloat16), t.to(kBFloat16), {}); });
@@ -122,14 +125,14 @@ TEST_CASE("a banned operator is refused on half inputs, and an override lifts th
 }
 
 TEST_CASE("autocast is the thread's own, and its state can be taken along") {
-  Autocast region(kCPU, kHalf);
+  Autocast region(device_type(), kHalf);
   PolicyOverride keep("bmm", Precision::kFp32);
   const AutocastState state = AutocastState::capture();
   std::thread([&] {
     CHECK(mm_dtype() == kFloat);
     {
       AutocastState::Guard guard(state);
-      CHECK(amp::is_autocast_enabled(kCPU));
+      CHECK(amp::is_autocast_enabled(device_type()));
       CHECK(mm_dtype() == kHalf);
       CHECK(bmm(ones({1, 2, 2}), ones({1, 2, 2})).scalar_type() == kFloat);
       Tensor w = ones({2, 2}).requires_grad_();
@@ -146,7 +149,7 @@ TEST_CASE("no_grad forward, then grad forward, in one region") {
   Tensor w = parameter({2, 3}).detach().view({1, 2}).clone().requires_grad_();
   const Tensor x = tensor({{1.0, 2.0}});
   {
-    Autocast region(kCPU);
+    Autocast region(device_type(), kBFloat16);
     {
       NoGradGuard no_grad;
       linear(x, w);
@@ -160,7 +163,7 @@ TEST_CASE("no_grad forward, then grad forward, in one region") {
 TEST_CASE("a weight changed inside a region is cast again") {
   Tensor w = ones({1, 1}).requires_grad_();
   const Tensor x = ones({1, 1});
-  Autocast region(kCPU);
+  Autocast region(device_type(), kBFloat16);
   CHECK(linear(x, w).item<float>() == 1);
   {
     NoGradGuard no_grad;
@@ -178,7 +181,7 @@ TEST_CASE("the cast cache is bounded by the leaf weights and empty after the reg
   Tensor w = ones({4, 4}).requires_grad_(), v = ones({4, 4}).requires_grad_();
   const Tensor x = ones({2, 4});
   {
-    Autocast region(kCPU);
+    Autocast region(device_type(), kBFloat16);
     for (int i = 0; i < 1000; ++i) {
       linear(x, w);
       linear(x, w.t());
@@ -188,12 +191,12 @@ TEST_CASE("the cast cache is bounded by the leaf weights and empty after the reg
     CHECK(amp::cast_cache_stats().entries <= 2);
     CHECK(amp::cast_cache_stats().bytes == amp::cast_cache_stats().entries * 32);
     std::thread([&] {
-      Autocast own(kCPU);
+      Autocast own(device_type(), kBFloat16);
       linear(x, w);
       CHECK(amp::cast_cache_stats().entries == 1);
     }).join();
     {
-      Autocast nested(kCPU, kHalf);
+      Autocast nested(device_type(), kHalf);
       linear(x, w);
     }
     CHECK(amp::cast_cache_stats().entries > 0);
@@ -207,7 +210,7 @@ TEST_CASE("backward runs in the dtypes of forward, on any thread, and only leave
   Tensor hidden;
   Tensor loss;
   {
-    Autocast region(kCPU);
+    Autocast region(device_type(), kBFloat16);
     hidden = linear(ones({2, 3}), w);
     loss = linear(hidden, w).sum();
   }
@@ -228,7 +231,7 @@ TEST_CASE("the whole loop inside the region gives the same weights") {
     for (int i = 0; i < 5; ++i) {
       std::optional<Autocast> whole, part;
       optimizer.zero_grad();
-      (whole_loop ? whole : part).emplace(kCPU, kHalf);
+      (whole_loop ? whole : part).emplace(device_type(), kHalf);
       const Tensor loss = mse_loss(linear(x, w), zeros({16, 8}));
       part.reset();
       optimizer.backward(loss);
@@ -252,7 +255,7 @@ TEST_CASE("checkpointing recomputes under the region it was recorded in") {
     w.mutable_grad().reset();
     Tensor loss;
     {
-      Autocast region(kCPU);
+      Autocast region(device_type(), kBFloat16);
       const Tensor y = checkpointed ? autograd::checkpoint(block, {x})[0] : block({x})[0];
       loss = y.sum();
     }
@@ -271,7 +274,7 @@ struct LinearInBackward : autograd::Function<LinearInBackward> {
     return x.matmul(w);
   }
   static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads) {
-    CHECK(amp::is_autocast_enabled(kCPU));
+    CHECK(amp::is_autocast_enabled(device_type()));
     const Tensor w = ctx->get_saved_variables()[0];
     return {grads[0].matmul(w), Tensor()};  // w is the leaf, whose cast is kept for the region
   }
@@ -284,12 +287,12 @@ TEST_CASE("a custom function's backward leaves no cast behind, and no region on"
   const Tensor x = randn({2, 4}).requires_grad_();
   Tensor loss;
   {
-    Autocast region(kCPU);
+    Autocast region(device_type(), kBFloat16);
     loss = LinearInBackward::apply(x, w).to(kFloat).sum();
   }
   loss.backward();
   CHECK(x.grad().defined());
-  CHECK_FALSE(amp::is_autocast_enabled(kCPU));
+  CHECK_FALSE(amp::is_autocast_enabled(device_type()));
   CHECK(amp::cast_cache_stats().entries == 0);
 }
 

@@ -8,11 +8,11 @@
 #include <catch2/catch.hpp>
 
 #include "halftone/halftone.h"
+#include "halftone/tests/support/device.h"
 
 namespace torch = halftone;
 using Catch::Matchers::Contains;
 using torch::kBFloat16;
-using torch::kCPU;
 using torch::kDouble;
 using torch::kFloat;
 using torch::kHalf;
@@ -23,6 +23,7 @@ using torch::amp::GradScalerOptions;
 using torch::amp::PolicyOverride;
 using torch::amp::Precision;
 using torch::optim::StepReport;
+using torch::test::device_type;
 
 namespace {
 
@@ -115,7 +116,7 @@ TEST_CASE("case: a forward without gradients does not spoil the weights that aut
   const Tensor expected = linear->weight.grad().clone();
   linear->zero_grad();
   {
-    Autocast autocast(kCPU, kBFloat16);
+    Autocast autocast(device_type(), kBFloat16);
     {
       torch::NoGradGuard no_grad;
       linear(x);
@@ -129,7 +130,7 @@ TEST_CASE("case: a weight changed inside a region is seen there") {
   Tensor w = torch::ones({1, 1}).requires_grad_();
   Tensor x = torch::ones({1, 1});
   torch::optim::SGD optimizer({w}, 1.0);
-  Autocast autocast(kCPU, kBFloat16);
+  Autocast autocast(device_type(), kBFloat16);
   CHECK(x.mm(w).item<float>() == 1);
   {
     torch::NoGradGuard no_grad;
@@ -145,7 +146,7 @@ TEST_CASE("case: the cast cache is bounded by the leaf weights and empty after t
   Tensor w = torch::randn({64, 64}).requires_grad_();
   Tensor x = torch::ones({2, 64});
   {
-    Autocast autocast(kCPU, kBFloat16);
+    Autocast autocast(device_type(), kBFloat16);
     for (int i = 0; i < 1000; ++i) {
       torch::mm(x, i % 2 ? w : w.t());
       torch::linear(x, w.narrow(0, i % 32, 32));
@@ -153,7 +154,7 @@ TEST_CASE("case: the cast cache is bounded by the leaf weights and empty after t
     CHECK(torch::amp::cast_cache_stats().entries == 1);
     CHECK(torch::amp::cast_cache_stats().bytes == 64 * 64 * 2);
     std::thread([&] {
-      Autocast other(kCPU, kHalf);
+      Autocast other(device_type(), kHalf);
       torch::mm(x, w);
     }).join();
     CHECK(torch::amp::cast_cache_stats().entries == 1);
@@ -167,7 +168,7 @@ TEST_CASE("case: backward on a worker thread runs in the dtypes of forward") {
   torch::Dtype inner = kDouble;
   Tensor loss;
   {
-    Autocast autocast(kCPU, kBFloat16);
+    Autocast autocast(device_type(), kBFloat16);
     Tensor hidden = linear(torch::randn({2, 4}));
     hidden.register_hook([&](Tensor grad) { inner = grad.scalar_type(); });
     loss = linear(hidden).sum();
@@ -183,7 +184,7 @@ TEST_CASE("case: checkpointing recomputes the same bits under bf16, dropout incl
   const std::function<Tensor(const Tensor&)> block = [&](const Tensor& input) {
     return torch::dropout(torch::gelu(linear(input)), 0.5, true);
   };
-  Autocast autocast(kCPU, kBFloat16);
+  Autocast autocast(device_type(), kBFloat16);
   torch::manual_seed(1);
   Tensor plain = block(x);
   plain.sum().backward();
@@ -201,7 +202,7 @@ TEST_CASE("case: a custom function's backward runs as its forward did") {
   Tensor x = torch::randn({2, 3}).requires_grad_(), w = torch::randn({3, 2}).requires_grad_();
   Tensor y;
   {
-    Autocast autocast(kCPU, kBFloat16);
+    Autocast autocast(device_type(), kBFloat16);
     y = NotedProduct::apply(x, w);
   }
   y.sum().backward();
@@ -210,7 +211,7 @@ TEST_CASE("case: a custom function's backward runs as its forward did") {
   CHECK(x.grad().scalar_type() == kFloat);
 
   y = NotedProduct::apply(x, w);
-  Autocast autocast(kCPU, kBFloat16);
+  Autocast autocast(device_type(), kBFloat16);
   y.sum().backward();
   CHECK(NotedProduct::forward_dtype == kFloat);
   CHECK(NotedProduct::backward_dtype == kFloat);
@@ -218,7 +219,7 @@ TEST_CASE("case: a custom function's backward runs as its forward did") {
 
 TEST_CASE("case: overrides hold in their scope and restore") {
   Tensor a = torch::ones({2, 2});
-  Autocast autocast(kCPU, kBFloat16);
+  Autocast autocast(device_type(), kBFloat16);
   {
     PolicyOverride outer("matmul", Precision::kFp32);
     CHECK(torch::matmul(a, a).scalar_type() == kFloat);
@@ -240,10 +241,10 @@ TEST_CASE("case: a whole loop inside the region gives the same weights as outsid
     for (int i = 0; i < 5; ++i) {
       Tensor x = torch::randn({3, 4});
       optimizer.zero_grad();
-      Autocast outer(kCPU, kBFloat16, inside);
+      Autocast outer(device_type(), kBFloat16, inside);
       Tensor loss;
       {
-        Autocast autocast(kCPU, kBFloat16);
+        Autocast autocast(device_type(), kBFloat16);
         loss = linear(x).square().mean();
       }
       loss.backward();
@@ -256,16 +257,16 @@ TEST_CASE("case: a whole loop inside the region gives the same weights as outsid
 
 TEST_CASE("case: a disabled region inside, and an exception, restore what was") {
   Tensor a = torch::ones({2, 2}), h = torch::ones({2, 2}, kHalf);
-  Autocast autocast(kCPU, kHalf);
+  Autocast autocast(device_type(), kHalf);
   CHECK(a.mm(a).scalar_type() == kHalf);
   {
-    Autocast off(kCPU, false);
+    Autocast off(device_type(), false);
     CHECK_THROWS_WITH(torch::mm(a, h), Contains("float32") && Contains("float16"));
     CHECK(a.mm(a).scalar_type() == kFloat);
   }
   CHECK(a.mm(a).scalar_type() == kHalf);
   try {
-    Autocast inner(kCPU, kBFloat16);
+    Autocast inner(device_type(), kBFloat16);
     torch::mm(a, torch::ones({3, 3}));
   } catch (const torch::Error&) {
   }
@@ -278,7 +279,7 @@ TEST_CASE("case: an MLP's saved activations in bf16 are at most 0.52 of fp32's")
                                 torch::nn::ReLU(), torch::nn::Linear(64, 64), torch::nn::ReLU(),
                                 torch::nn::Linear(64, 10));
     Tensor x = torch::randn({2048, 64}), y = torch::randint(0, 10, {2048});
-    Autocast autocast(kCPU, kBFloat16, amp);
+    Autocast autocast(device_type(), kBFloat16, amp);
     return torch::autograd::saved_bytes(torch::nn::functional::cross_entropy(model->forward(x), y));
   };
   CHECK(static_cast<double>(saved(true)) <= 0.52 * static_cast<double>(saved(false)));

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "halftone/halftone.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/files.h"
 #include "halftone/tests/support/training.h"
 
@@ -104,7 +105,7 @@ struct Facade {
     optimizer.zero_grad();
     Tensor loss;
     {
-      amp::Autocast autocast(kCPU, kBFloat16);
+      amp::Autocast autocast(device_type(), kBFloat16);
       loss = loss_of(model, number);
     }
     scaler.scale(loss).backward();

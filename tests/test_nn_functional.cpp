@@ -6,6 +6,7 @@
 #include "halftone/amp/autocast.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/nn/nn.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/values.h"
 
 namespace torch = halftone;
@@ -68,7 +69,7 @@ TEST_CASE("binary cross entropy, from probabilities and from logits") {
           Approx(-3 * std::log(0.5) - std::log(0.75)));
   REQUIRE(item(nn::BCEWithLogitsLoss()(logits, t)) == Approx(expected / 2));
   REQUIRE(item(nn::BCELoss()(p, t)) == Approx(expected / 2));
-  amp::Autocast autocast(kCPU, kHalf);
+  amp::Autocast autocast(test::device_type(), kHalf);
   REQUIRE_THAT(error_of([&] { F::binary_cross_entropy(p.to(kHalf), t.to(kHalf)); }), Contains("with_logits"));
 }
 
@@ -187,7 +188,7 @@ TEST_CASE("one_hot, normalize, linear, embedding and the normalisations") {
 TEST_CASE("losses under autocast are fp32, layers are half") {
   nn::Sequential model(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 3));
   for (const Dtype dtype : {kHalf, kBFloat16}) {
-    amp::Autocast autocast(kCPU, dtype);
+    amp::Autocast autocast(test::device_type(), dtype);
     const Tensor logits = model(randn({6, 4}));
     REQUIRE(logits.scalar_type() == dtype);
     REQUIRE(F::cross_entropy(logits, torch::tensor({0, 1, 2, 0, 1, 2})).scalar_type() == kFloat);
