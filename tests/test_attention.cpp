@@ -7,6 +7,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/tests/support/kernel_tensors.h"
 #include "halftone/tests/support/samples.h"
@@ -42,13 +43,10 @@ Tensor causal_bias(std::int64_t l, std::int64_t s) {
 
 TEST_CASE("attention by hand", "[attention]") {
   const Tensor q = zeros({1, 2}), k = ones({2, 2});
-  Tensor v = empty({2, 1});
-  v.data_ptr<float>()[0] = 1;
-  v.data_ptr<float>()[1] = 3;
+  const Tensor v = tensor({{1.0f}, {3.0f}});
   CHECK(value_at(scaled_dot_product_attention(q, k, v, {}), 0) == 2);
   CHECK(value_at(scaled_dot_product_attention(q, k, v, {}, 0, true), 0) == 1);  // query 0 sees key 0
-  Tensor keep = zeros({1, 2}, kBool);
-  keep.data_ptr<bool>()[1] = true;
+  const Tensor keep = tensor({{false, true}});
   CHECK(value_at(scaled_dot_product_attention(q, k, v, keep), 0) == 3);
 }
 
@@ -165,7 +163,7 @@ TEST_CASE("attention without keys, queries or features", "[attention]") {
 TEST_CASE("attention runs in the autocast dtype and refuses what does not fit", "[attention]") {
   const Tensor q = ones({2, 3}), k = ones({4, 3}), v = ones({4, 5});
   {
-    const amp::Autocast autocast(kCPU, kBFloat16);
+    const amp::Autocast autocast(test::device_type(), kBFloat16);
     CHECK(scaled_dot_product_attention(q, k, v, {}).scalar_type() == kBFloat16);
   }
   const std::string name = "scaled_dot_product_attention";

@@ -5,6 +5,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
@@ -14,10 +15,8 @@ using halftone::test::value_at;
 
 namespace {
 
-Tensor tensor(std::vector<float> values, std::vector<std::int64_t> sizes) {
-  Tensor t = empty(sizes, kFloat);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t;
+Tensor tensor(const std::vector<float>& values, const std::vector<std::int64_t>& sizes) {
+  return halftone::tensor(values).view(sizes);
 }
 
 std::vector<double> values_of(const Tensor& t) {
@@ -79,7 +78,7 @@ TEST_CASE("convolutions under autocast", "[conv]") {
   const Tensor x = ones({1, 2, 4, 4}), w = ones({3, 2, 2, 2}).requires_grad_();
   Tensor y;
   {
-    const amp::Autocast autocast(kCPU, kBFloat16);
+    const amp::Autocast autocast(test::device_type(), kBFloat16);
     y = conv2d(x, w, ones({3}));
     CHECK(y.scalar_type() == kBFloat16);
     CHECK(conv1d(ones({2, 4}), ones({1, 2, 2}), {}).scalar_type() == kBFloat16);

@@ -19,7 +19,7 @@ TEST_CASE("dropout keeps 1 - p of the elements, scaled", "[dropout]") {
   manual_seed(12);
   const std::int64_t n = 100000;
   for (double p : {0.1, 0.5, 0.9}) {
-    const Tensor y = dropout(ones({n}), p, true);
+    const Tensor y = dropout(ones({n}), p, true).cpu();
     std::int64_t kept = 0;
     const auto scale = static_cast<float>(1 / (1 - p));
     for (std::int64_t i = 0; i < n; ++i) {
@@ -80,7 +80,7 @@ TEST_CASE("element i is dropped by word i of the stream, on every ISA, also wher
   for (const cpu::Isa isa : testing::isa_levels()) {
     const testing::IsaGuard guard(isa);
     for (const Tensor& x : {ones({1003}), ones({1003}, kDouble), ones({17, 59}).t()}) {
-      const Tensor y = philox_dropout(x, p, seed, offset);
+      const Tensor y = philox_dropout(x, p, seed, offset).cpu();
       std::int64_t wrong = 0;
       for (std::int64_t i = 0; i < y.numel(); ++i) {
         const float drawn = philox::uniform(philox::word(seed, offset, static_cast<std::uint64_t>(i)));

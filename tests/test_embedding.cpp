@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/tests/support/samples.h"
 
@@ -11,11 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Tensor indices_of(const std::vector<std::int64_t>& values) {
-  Tensor t = empty({static_cast<std::int64_t>(values.size())}, kLong);
-  std::copy(values.begin(), values.end(), t.data_ptr<std::int64_t>());
-  return t;
-}
+Tensor indices_of(const std::vector<std::int64_t>& values) { return tensor(values); }
 
 Tensor gradient(const Tensor& table, const Tensor& indices, std::int64_t padding = -1,
                 bool by_frequency = false) {
@@ -62,8 +59,11 @@ TEST_CASE("many gradients to one row are summed in fp32", "[embedding]") {
 
 TEST_CASE("wrong indices are refused by value", "[embedding]") {
   const Tensor table = zeros({4, 2});
-  CHECK_THROWS_WITH(embedding(table, indices_of({0, 4})), Contains("index 4") && Contains("4 rows"));
-  CHECK_THROWS_WITH(embedding(table, indices_of({-1})), Contains("index -1"));
+  CHECK_THROWS_WITH(finish([&] {
+                      embedding(table, indices_of({0, 4}));
+                    }),
+                    Contains("index 4") && Contains(by_device("4 rows", "0 .. 3")));
+  CHECK_THROWS_WITH(finish([&] { embedding(table, indices_of({-1})); }), Contains("index -1"));
   CHECK_THROWS_WITH(embedding(table, zeros({2})), Contains("integer"));
   CHECK_THROWS_WITH(embedding(zeros({4}), indices_of({0})), Contains("table"));
   CHECK_THROWS_WITH(embedding(table, indices_of({0}), 4), Contains("padding_idx 4"));

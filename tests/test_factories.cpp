@@ -9,13 +9,14 @@
 
 #include "halftone/engine/tensor.h"
 #include "halftone/engine/threads.h"
+#include "halftone/tests/support/device.h"
 
 using namespace halftone;
 
 namespace {
 
 std::vector<double> values(const Tensor& tensor) {
-  const Tensor flat = tensor.to(kDouble).contiguous();
+  const Tensor flat = tensor.detach().to(kCPU, kDouble).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
@@ -37,9 +38,10 @@ TEST_CASE("error messages show what was given") {
   CHECK(concat("a ", 1, " ", true) == "a 1 true");
   CHECK(concat(0.5, " ", 1e-8, " ", std::numeric_limits<double>::infinity()) == "0.5 1e-08 inf");
   CHECK(concat(kBFloat16, Dims{2, 3}, Device("cuda:1")) == "bfloat16[2, 3]cuda:1");
+  const std::string place = test::by_device("", " on cuda:0");
   CHECK(concat(zeros({2, 0}, kHalf), " ", zeros({}), " ", Tensor()) ==
-        "float16[2, 0] float32[] undefined tensor");
-  CHECK(zeros({4}, kLong).toString() == "int64[4]");
+        "float16[2, 0]" + place + " float32[]" + place + " undefined tensor");
+  CHECK(zeros({4}, kLong).toString() == "int64[4]" + place);
 }
 
 TEST_CASE("a number keeps its kind and saturates as an integer") {

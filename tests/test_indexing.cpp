@@ -8,6 +8,7 @@
 #include "halftone/engine/print.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/values.h"
 
 using namespace halftone;
@@ -20,6 +21,12 @@ namespace {
 Tensor counted(IntArrayRef sizes) { return arange(count_elements(sizes), kFloat).view(sizes); }
 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// The message about bad indices, which a device finds only when it runs.
+template <class F>
+std::string refusal(F f) {
+  return error_of([&] { finish(f); });
+}
 
 }  // namespace
 
@@ -56,11 +63,11 @@ TEST_CASE("index with tensors follows NumPy") {
   const Tensor t = x.permute({2, 0, 1});
   CHECK(values(t.index({tensor({3, 0})})) == values(t.contiguous().index({tensor({3, 0})})));
   CHECK(x.index({tensor(std::vector<std::int64_t>{})}).sizes() == IntArrayRef({0, 3, 4}));
-  CHECK_THAT(error_of([&] {
+  CHECK_THAT(refusal([&] {
                x[tensor({0, 2})];
              }),
-             Contains("index 2") && Contains("dimension 0") && Contains("size 2"));
-  CHECK_THAT(error_of([&] { x.index({tensor({-3})}); }), Contains("index -3"));
+             Contains("index 2") && Contains(by_device("dimension 0", "0 .. 1")));
+  CHECK_THAT(refusal([&] { x.index({tensor({-3})}); }), Contains("index -3"));
   CHECK_THROWS_AS(x.index({tensor({0, 1}), tensor({0, 1, 2})}), Error);
   CHECK_THROWS_AS(x[tensor({0.5, 1.0})], Error);
 }
@@ -97,10 +104,11 @@ TEST_CASE("index_put_ writes, adds, and lets the last of several win") {
   CHECK(values(y) == List{0, -1, -1, 0, 5, 9});
   y.index_put_({0, Ellipsis}, tensor({1, 2, 3}));  // int64 values into float
   CHECK(values(y[0]) == List{1, 2, 3});
-  // Nothing is written when an index is bad.
+  // Nothing is written when an index is bad and the host can see it.
   const List before = values(y);
   const auto version = y._version();
-  CHECK_THAT(error_of([&] { y.index_put_({tensor({0, 5})}, 1.0); }), Contains("index 5"));
+  Tensor target = by_device(y, y.clone());
+  CHECK_THAT(refusal([&] { target.index_put_({tensor({0, 5})}, 1.0); }), Contains("index 5"));
   CHECK_THAT(error_of([&] { y.index_put_({tensor({0, 1})}, zeros({4})); }), Contains("[4]"));
   CHECK(values(y) == before);
   CHECK(y._version() == version);
@@ -112,10 +120,10 @@ TEST_CASE("index_select and index_add") {
   CHECK(values(x.index_select(0, tensor({2, 0, 2}))) == List{4, 5, 0, 1, 4, 5});
   CHECK(values(x.t().index_select(-1, tensor({1}))) == List{2, 3});
   CHECK(x.index_select(0, tensor(1)).sizes() == IntArrayRef({1, 2}));
-  CHECK_THAT(error_of([&] { x.index_select(0, tensor({-1})); }),
-             Contains("index -1") && Contains("negative"));
-  CHECK_THAT(error_of([&] { x.index_select(1, tensor({2})); }),
-             Contains("dimension 1") && Contains("size 2"));
+  CHECK_THAT(refusal([&] { x.index_select(0, tensor({-1})); }),
+             Contains("index -1") && Contains(by_device("negative", "0 .. 2")));
+  CHECK_THAT(refusal([&] { x.index_select(1, tensor({2})); }),
+             Contains(by_device("dimension 1", "index 2")) && Contains(by_device("size 2", "0 .. 1")));
   CHECK_THROWS_AS(x.index_select(0, tensor({{0}})), Error);
   CHECK(values(zeros({2, 2}).index_add(0, tensor({1, 1}), ones({2, 2}), 0.5)) == List{0, 0, 1, 1});
   Tensor sums = zeros({3}, kLong);
@@ -128,7 +136,7 @@ TEST_CASE("gather and scatter") {
   const Tensor x = counted({2, 3});
   CHECK(values(x.gather(1, tensor({{2, 0}, {1, 1}}))) == List{2, 0, 4, 4});
   CHECK(values(x.gather(0, tensor({{1, 0, 1}}))) == List{3, 1, 5});
-  CHECK_THROWS_AS(x.gather(1, tensor({{3}, {0}})), Error);
+  CHECK_THROWS_AS(finish([&] { x.gather(1, tensor({{3}, {0}})); }), Error);
   CHECK_THROWS_AS(x.gather(1, tensor({0, 1})), Error);
   CHECK_THROWS_AS(x.gather(1, zeros({3, 1}, kLong)), Error);
   CHECK(values(zeros({2, 3}).scatter(1, tensor({{0, 2}, {1, 1}}), tensor({{1.0f, 2.0f}, {3.0f, 4.0f}}))) ==
@@ -222,7 +230,7 @@ TEST_CASE("one_hot") {
   CHECK(values(one_hot(tensor({2, 0}))) == List{0, 0, 1, 1, 0, 0});
   CHECK(one_hot(tensor({{0}}), 4).sizes() == IntArrayRef({1, 1, 4}));
   CHECK(one_hot(zeros({0}, kLong), 3).sizes() == IntArrayRef({0, 3}));
-  CHECK_THROWS_AS(one_hot(tensor({3}), 3), Error);
-  CHECK_THROWS_AS(one_hot(tensor({-2}), 3), Error);
+  CHECK_THROWS_AS(finish([&] { one_hot(tensor({3}), 3); }), Error);
+  CHECK_THROWS_AS(finish([&] { one_hot(tensor({-2}), 3); }), Error);
   CHECK_THROWS_AS(one_hot(tensor({1.0})), Error);
 }

@@ -7,6 +7,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/tests/support/samples.h"
 
@@ -18,18 +19,12 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Tensor tensor_of(const std::vector<double>& values, std::vector<std::int64_t> sizes,
+Tensor tensor_of(const std::vector<double>& values, const std::vector<std::int64_t>& sizes,
                  ScalarType dtype = kFloat) {
-  Tensor t = empty(sizes, kDouble);
-  std::copy(values.begin(), values.end(), t.data_ptr<double>());
-  return t.to(dtype);
+  return tensor(values, dtype).view(sizes);
 }
 
-Tensor labels_of(const std::vector<std::int64_t>& values) {
-  Tensor t = empty({static_cast<std::int64_t>(values.size())}, kLong);
-  std::copy(values.begin(), values.end(), t.data_ptr<std::int64_t>());
-  return t;
-}
+Tensor labels_of(const std::vector<std::int64_t>& values) { return tensor(values); }
 
 double item(const Tensor& t) { return t.item<double>(); }
 
@@ -131,7 +126,7 @@ TEST_CASE("half scores: fp32 loss under autocast, kept as they are, one rounding
   const Tensor target = randint(0, 10, {6});
   Tensor loss;
   {
-    const amp::Autocast autocast(kCPU, kBFloat16);
+    const amp::Autocast autocast(device_type(), kBFloat16);
     loss = cross_entropy_loss(x, target, {});
   }
   CHECK(loss.scalar_type() == kFloat);
@@ -155,9 +150,16 @@ TEST_CASE("half scores: fp32 loss under autocast, kept as they are, one rounding
 
 TEST_CASE("wrong targets are refused with their value", "[loss]") {
   const Tensor x = zeros({2, 3});
-  CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0, 3}), {}), Contains("target 3") && Contains("0 to 2"));
-  CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0, -1}), {}), Contains("target -1"));
-  CHECK_THROWS_WITH(nll_loss(x, labels_of({7, 0})), Contains("nll_loss") && Contains("target 7"));
+  const std::string target = by_device("target ", "class ");
+  CHECK_THROWS_WITH(finish([&] {
+                      cross_entropy_loss(x, labels_of({0, 3}), {});
+                    }),
+                    Contains(target + "3") && Contains(by_device("0 to 2", "0 .. 2")));
+  CHECK_THROWS_WITH(finish([&] { cross_entropy_loss(x, labels_of({0, -1}), {}); }), Contains(target + "-1"));
+  CHECK_THROWS_WITH(finish([&] {
+                      nll_loss(x, labels_of({7, 0}));
+                    }),
+                    Contains("nll_loss") && Contains(target + "7"));
   CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0}), {}), Contains("[2]"));
   CHECK_THROWS_WITH(cross_entropy_loss(x, zeros({2, 2}), {}), Contains("probabilities"));
   CHECK_THROWS_WITH(cross_entropy_loss(x, labels_of({0, 1}), ones({2})), Contains("3 classes"));
@@ -233,7 +235,7 @@ TEST_CASE("broadcast losses follow PyTorch, with summed gradients", "[loss]") {
 
 TEST_CASE("binary_cross_entropy is banned on half probabilities inside a region", "[loss]") {
   const Tensor p = full({2}, 0.5, kBFloat16), t = ones({2});
-  const amp::Autocast autocast(kCPU, kBFloat16);
+  const amp::Autocast autocast(device_type(), kBFloat16);
   CHECK_THROWS_WITH(binary_cross_entropy(p, t, {}), Contains("binary_cross_entropy_with_logits"));
   CHECK(item(binary_cross_entropy(full({2}, 0.5), t, {})) == Approx(std::log(2.0)));
   CHECK(binary_cross_entropy_with_logits(p, t, {}, {}).scalar_type() == kFloat);

@@ -4,6 +4,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/tests/support/samples.h"
 
@@ -13,10 +14,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Tensor matrix(std::vector<float> values, std::vector<std::int64_t> sizes, ScalarType dtype = kFloat) {
-  Tensor t = empty(sizes, kFloat);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t.to(dtype);
+Tensor matrix(const std::vector<float>& values, const std::vector<std::int64_t>& sizes,
+              ScalarType dtype = kFloat) {
+  return tensor(values, dtype).view(sizes);
 }
 
 std::vector<double> values_of(const Tensor& t) {
@@ -141,7 +141,7 @@ TEST_CASE("dtypes that differ are refused outside a region, and meet inside", "[
                                   Contains("Autocast"));
   CHECK_THROWS_AS(linear(a, a, ones({2}, kHalf)), Error);
   {
-    const amp::Autocast autocast(kCPU, kBFloat16);
+    const amp::Autocast autocast(device_type(), kBFloat16);
     CHECK(mm(a, b).scalar_type() == kBFloat16);
     CHECK(matmul(a, b).scalar_type() == kBFloat16);
     CHECK(dot(ones({2}), ones({2}, kHalf)).scalar_type() == kFloat);
@@ -151,7 +151,7 @@ TEST_CASE("dtypes that differ are refused outside a region, and meet inside", "[
       CHECK(mm(b, b).scalar_type() == kFloat);
       CHECK(matmul(a, b).scalar_type() == kBFloat16);
     }
-    const amp::Autocast off(kCPU, kBFloat16, false);
+    const amp::Autocast off(device_type(), kBFloat16, false);
     CHECK_THROWS_AS(mm(a, b), Error);
   }
   CHECK_THROWS_AS(mm(a, b), Error);
@@ -162,7 +162,7 @@ TEST_CASE("a product overridden to fp32 has right gradients for half operands", 
   a.requires_grad_();
   Tensor y;
   {
-    const amp::Autocast autocast(kCPU, kHalf);
+    const amp::Autocast autocast(device_type(), kHalf);
     const amp::PolicyOverride keep("mm", amp::Precision::kFp32);
     y = mm(a, b);
   }

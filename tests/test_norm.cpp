@@ -7,6 +7,7 @@
 
 #include "halftone/autograd/autograd.h"
 #include "halftone/autograd/gradcheck.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/tests/support/kernel_tensors.h"
 #include "halftone/tests/support/samples.h"
@@ -17,11 +18,7 @@ using halftone::test::value_at;
 
 namespace {
 
-Tensor tensor(std::vector<float> values, ScalarType dtype = kFloat) {
-  Tensor t = empty({static_cast<std::int64_t>(values.size())}, kFloat);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t.to(dtype);
-}
+Tensor floats(const std::vector<float>& values, ScalarType dtype = kFloat) { return tensor(values, dtype); }
 
 /// layer_norm of (rows, n) in fp64.
 std::vector<double> reference(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
@@ -54,12 +51,12 @@ TEST_CASE("layer norm by hand", "[norm]") {
   const Tensor zero = zeros({10}, kHalf);
   CHECK(test::same_bits(layer_norm(zero, {10}, {}, {}, 1e-12), zero));
   for (ScalarType dtype : {kFloat, kDouble}) {
-    const Tensor y = layer_norm(tensor({1999, 2000, 2001, 2002}, dtype), {4});
+    const Tensor y = layer_norm(floats({1999, 2000, 2001, 2002}, dtype), {4});
     const std::vector<double> expected = {-1.341635, -0.447212, 0.447212, 1.341635};
     for (std::int64_t i = 0; i < 4; ++i)
       CHECK(value_at(y, i) == Approx(expected[static_cast<std::size_t>(i)]).epsilon(1e-6));
   }
-  const Tensor y = layer_norm(tensor({1, 3}), {2}, tensor({2, 10}), tensor({5, 7}), 0);
+  const Tensor y = layer_norm(floats({1, 3}), {2}, floats({2, 10}), floats({5, 7}), 0);
   CHECK(value_at(y, 0) == 3);
   CHECK(value_at(y, 1) == 17);
 }
@@ -92,25 +89,25 @@ TEST_CASE("half layer norm is fp32 layer norm, rounded", "[norm]") {
 }
 
 TEST_CASE("rows near the ends of the range of fp32 and far from zero", "[norm]") {
-  const Tensor big = layer_norm(tensor({1e30f, 2e30f, 3e30f, 4e30f}), {4});
-  const Tensor small = layer_norm(tensor({1e-30f, 2e-30f, 3e-30f, 4e-30f}), {4}, {}, {}, 0);
-  const Tensor opposite = layer_norm(tensor({3e38f, -3e38f}), {2});
+  const Tensor big = layer_norm(floats({1e30f, 2e30f, 3e30f, 4e30f}), {4});
+  const Tensor small = layer_norm(floats({1e-30f, 2e-30f, 3e-30f, 4e-30f}), {4}, {}, {}, 0);
+  const Tensor opposite = layer_norm(floats({3e38f, -3e38f}), {2});
   CHECK(value_at(big, 3) == Approx(1.3416407));
   CHECK(value_at(small, 0) == Approx(-1.3416407));
   CHECK(value_at(opposite, 0) == Approx(1));
-  CHECK(value_at(rms_norm(tensor({1e30f, 1e30f}), {2}, {}), 0) == Approx(1));
+  CHECK(value_at(rms_norm(floats({1e30f, 1e30f}), {2}, {}), 0) == Approx(1));
 
   manual_seed(3);
   const Tensor x = randn({4, 300}), far = x + 4096;
   CHECK(largest_difference(layer_norm(far, {300}), layer_norm((far - 4096), {300})) < 1e-5);
-  CHECK(std::isnan(value_at(layer_norm(tensor({1, std::numeric_limits<float>::infinity()}), {2}), 0)));
+  CHECK(std::isnan(value_at(layer_norm(floats({1, std::numeric_limits<float>::infinity()}), {2}), 0)));
 }
 
 TEST_CASE("rms norm by hand and in bfloat16", "[norm]") {
-  const Tensor y = rms_norm(tensor({3, 4}), {2}, tensor({1, 2}), 0.5);
+  const Tensor y = rms_norm(floats({3, 4}), {2}, floats({1, 2}), 0.5);
   CHECK(value_at(y, 0) == Approx(3 / std::sqrt(13.0)));
   CHECK(value_at(y, 1) == Approx(8 / std::sqrt(13.0)));
-  CHECK(rms_norm(tensor({3, 4}, kBFloat16), {2}, {}).scalar_type() == kBFloat16);
+  CHECK(rms_norm(floats({3, 4}, kBFloat16), {2}, {}).scalar_type() == kBFloat16);
 
   const Tensor x = ones({8, 16}, kBFloat16).requires_grad_();
   const Tensor out = rms_norm(x, {16}, ones({16}, kBFloat16));
@@ -129,7 +126,7 @@ TEST_CASE("group norm is layer norm of the groups", "[norm]") {
 }
 
 TEST_CASE("batch norm trains with the batch's statistics and moves the running ones", "[norm]") {
-  const Tensor x = tensor({1, 10, 3, 30}).reshape({2, 2});
+  const Tensor x = floats({1, 10, 3, 30}).reshape({2, 2});
   Tensor mean = zeros({2}), var = ones({2});
   const Tensor y = batch_norm(x, {}, {}, mean, var, true, 0.1, 0);
   CHECK(value_at(y, 0) == -1);
@@ -139,8 +136,8 @@ TEST_CASE("batch norm trains with the batch's statistics and moves the running o
   CHECK(value_at(var, 0) == Approx(0.9 + 0.1 * 2));  // unbiased
   CHECK(value_at(var, 1) == Approx(0.9 + 0.1 * 200));
 
-  const Tensor fixed_mean = tensor({1, 2}), fixed_var = tensor({4, 9});
-  const Tensor eval = batch_norm(x, tensor({2, 3}), tensor({0, 1}), fixed_mean, fixed_var, false, 0.1, 0);
+  const Tensor fixed_mean = floats({1, 2}), fixed_var = floats({4, 9});
+  const Tensor eval = batch_norm(x, floats({2, 3}), floats({0, 1}), fixed_mean, fixed_var, false, 0.1, 0);
   CHECK(value_at(eval, 0) == 0);
   CHECK(value_at(eval, 1) == Approx((10.0 - 2) / 3 * 3 + 1));
   CHECK(value_at(fixed_mean, 0) == 1);

@@ -10,6 +10,7 @@
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
 #include "halftone/engine/tensor_factory.h"
+#include "halftone/tests/support/device.h"
 
 using namespace halftone;
 
@@ -22,7 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 List values(const Tensor& tensor) {
-  const Tensor flat = tensor.to(kDouble).contiguous();
+  const Tensor flat = tensor.detach().to(kCPU, kDouble).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
@@ -403,7 +404,7 @@ TEST_CASE("expanded, transposed and stepped operands") {
 
 TEST_CASE("inside a region exp and pow of half give fp32, gelu and add keep half") {
   const Tensor x = full({2}, 11, kHalf);
-  const amp::Autocast autocast(kCPU, kHalf);
+  const amp::Autocast autocast(test::device_type(), kHalf);
   CHECK(exp(x).scalar_type() == kFloat);
   CHECK(exp(x).select(0, 0).item<double>() == Approx(59874.14).epsilon(1e-6));
   CHECK(exp(x + 1).select(0, 0).item<double>() == Approx(162754.79).epsilon(1e-6));  // beyond float16
@@ -418,7 +419,7 @@ TEST_CASE("inside a region exp and pow of half give fp32, gelu and add keep half
 TEST_CASE("fp32 operators keep half inputs as they are for backward") {
   Tensor x = rand({1000}, kHalf);
   x.requires_grad_();
-  const amp::Autocast autocast(kCPU, kHalf);
+  const amp::Autocast autocast(test::device_type(), kHalf);
   const Tensor y = log(x + 1);
   CHECK(y.scalar_type() == kFloat);
   CHECK(autograd::saved_bytes(y) <= 2000 + 64);

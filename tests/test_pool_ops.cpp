@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/tests/support/samples.h"
 
 using namespace halftone;
@@ -14,10 +15,8 @@ using halftone::test::value_at;
 
 namespace {
 
-Tensor tensor(std::vector<float> values, std::vector<std::int64_t> sizes) {
-  Tensor t = empty(sizes, kFloat);
-  std::copy(values.begin(), values.end(), t.data_ptr<float>());
-  return t;
+Tensor tensor(const std::vector<float>& values, const std::vector<std::int64_t>& sizes) {
+  return halftone::tensor(values).view(sizes);
 }
 
 std::vector<double> values_of(const Tensor& t) {
@@ -96,7 +95,8 @@ TEST_CASE("pooling refuses what does not fit, by name", "[pool]") {
   CHECK_THROWS_WITH(avg_pool2d(x, 2, 1, 0, false, true, 0), Contains("divisor_override"));
   CHECK_THROWS_WITH(avg_pool2d(ones({1, 0, 4}), 2), Contains("empty"));
   CHECK_THROWS_WITH(adaptive_avg_pool2d(x, -1), Contains("output_size"));
-  CHECK_THROWS_WITH(
-      max_pool2d_backward(ones({1, 1, 1}), full({1, 1, 1}, 9), {1, 2, 2}, 2, {}, 0, 1, false, kFloat),
-      Contains("index 9"));
+  const auto wrong_index = [] {
+    max_pool2d_backward(ones({1, 1, 1}), full({1, 1, 1}, 9), {1, 2, 2}, 2, {}, 0, 1, false, kFloat);
+  };
+  CHECK_THROWS_WITH(test::finish(wrong_index), Contains("index 9"));
 }

@@ -10,6 +10,7 @@
 #include "halftone/amp/autocast.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
+#include "halftone/tests/support/device.h"
 
 using namespace halftone;
 
@@ -22,7 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 List values(const Tensor& tensor) {
-  const Tensor flat = tensor.to(kDouble).contiguous();
+  const Tensor flat = tensor.detach().to(kCPU, kDouble).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
@@ -276,7 +277,7 @@ TEST_CASE("gradients of sums and means") {
 
 TEST_CASE("inside a region sum and norm of half give fp32, mean and var keep half") {
   const Tensor x = full({100}, 1000, kHalf);
-  const amp::Autocast autocast(kCPU, kHalf);
+  const amp::Autocast autocast(test::device_type(), kHalf);
   CHECK(sum(x).scalar_type() == kFloat);
   CHECK(sum(x).item<double>() == 100000);  // beyond float16
   CHECK(norm(x).scalar_type() == kFloat);

@@ -7,6 +7,7 @@
 
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
+#include "halftone/engine/tensor_factory.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/isa.h"
 #include "halftone/tests/support/kernel_tensors.h"
@@ -20,11 +21,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Tensor vector(const std::vector<double>& values, ScalarType dtype = kFloat) {
-  Tensor t = empty({static_cast<std::int64_t>(values.size())}, kDouble);
-  std::copy(values.begin(), values.end(), t.data_ptr<double>());
-  return t.to(dtype);
-}
+Tensor vector(const std::vector<double>& values, ScalarType dtype = kFloat) { return tensor(values, dtype); }
 
 }  // namespace
 
@@ -102,7 +99,7 @@ TEST_CASE("the dtype argument names the result's dtype", "[softmax]") {
   CHECK(softmax(ones({2}, kLong), 0, kDouble).scalar_type() == kDouble);
   CHECK_THROWS_WITH(softmax(ones({2}, kLong), 0), Contains("floating"));
   CHECK_THROWS_WITH(softmax(ones({2}), 1), Contains("softmax"));
-  const amp::Autocast autocast(kCPU, kBFloat16);
+  const amp::Autocast autocast(device_type(), kBFloat16);
   CHECK(softmax(ones({2}, kBFloat16), 0).scalar_type() == kFloat);
   CHECK(softmax(ones({2}), 0, kBFloat16).scalar_type() == kBFloat16);
   const amp::PolicyOverride keep("softmax", amp::Precision::kLow);
@@ -114,7 +111,7 @@ TEST_CASE("half softmax under autocast keeps its result and no fp32 copy of its 
   x.requires_grad_();
   Tensor y;
   {
-    const amp::Autocast autocast(kCPU, kBFloat16);
+    const amp::Autocast autocast(device_type(), kBFloat16);
     y = log_softmax(x, 1);
   }
   const auto kept = autograd::saved_tensors(y);
