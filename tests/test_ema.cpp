@@ -10,6 +10,7 @@
 #include "halftone/autograd/autograd.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/optim/optim.h"
+#include "halftone/tests/support/device.h"
 
 using namespace halftone;
 using Catch::Matchers::Contains;
@@ -182,7 +183,8 @@ TEST_CASE("bad arguments of the average are named", "[ema]") {
 
 TEST_CASE("averages count as optimizer memory", "[ema]") {
   const Tensor w = weight(1, kHalf, 1 << 16);
-  const std::size_t before = memory_stats(kCPU).allocated_of(MemoryCategory::kOptimizer);
+  const std::size_t before = memory_stats(test::device_type()).allocated_of(MemoryCategory::kOptimizer);
   const ExponentialMovingAverage ema({w}, 0.5);
-  CHECK(memory_stats(kCPU).allocated_of(MemoryCategory::kOptimizer) - before == (1 << 16) * sizeof(float));
+  CHECK(memory_stats(test::device_type()).allocated_of(MemoryCategory::kOptimizer) - before ==
+        (1 << 16) * sizeof(float));
 }

@@ -10,6 +10,7 @@
 #include "halftone/engine/allocator.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/nn/nn.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/values.h"
 
 namespace torch = halftone;
@@ -90,11 +91,12 @@ TEST_CASE("a parameter reachable by two names is listed once") {
 }
 
 TEST_CASE("parameters know their full name and count as parameter memory") {
-  const std::size_t before = memory_stats().allocated_of(MemoryCategory::kParameter);
+  const std::size_t before = memory_stats(test::device_type()).allocated_of(MemoryCategory::kParameter);
   Net net;
   REQUIRE(autograd::meta_of(net.first->fc->weight).name == "first.fc.weight");
   // 6 parameters: 1 + 16 + 4 + 4 + 4 + 8 floats; buffers: one long, 4 + 4 floats, one long.
-  REQUIRE(memory_stats().allocated_of(MemoryCategory::kParameter) - before == 4 * (37 + 8) + 2 * 8);
+  REQUIRE(memory_stats(test::device_type()).allocated_of(MemoryCategory::kParameter) - before ==
+          4 * (37 + 8) + 2 * 8);
 }
 
 TEST_CASE("registration refuses what cannot work") {
@@ -204,7 +206,7 @@ TEST_CASE("a whole model in fp16 runs, and says what is wrong when its input is 
   REQUIRE(net.forward(ones({3, 4}, kHalf)).scalar_type() == kHalf);
   const std::string message = error_of([&] { net.forward(ones({3, 4})); });
   REQUIRE_THAT(message, Contains("float16") && Contains("float32"));
-  amp::Autocast autocast(kCPU, kHalf);
+  amp::Autocast autocast(test::device_type(), kHalf);
   REQUIRE(net.forward(ones({3, 4})).scalar_type() == kHalf);
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("program: indexing reads and writes") {
   CHECK(x[1].sum().item<int>() == 0);
   CHECK(x[-1].equal(x[1]));
 
-  auto y = torch::arange(6, torch::kFloat).view({2, 3});
+  auto y = torch::arange(6, torch::device(torch::kCPU).dtype(torch::kFloat)).view({2, 3});
   auto cells = y.accessor<float, 2>();
   CHECK(cells[1][2] == 5);
   cells[0][0] = 8;
