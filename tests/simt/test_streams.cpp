@@ -1,5 +1,7 @@
 // Deferred work: what the host or another stream sees before it has synchronised, and after.
 
+#include <thread>
+
 #include "halftone/tests/simt/test_device.h"
 
 using namespace simt_test;
@@ -212,6 +214,33 @@ TEST_CASE("waits and copies are counted", "[simt]") {
   CHECK(simt::control::counters().synchronizations == 0);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(simt::control::counters().synchronizations == 1);
+}
+
+TEST_CASE("several host threads use the device at once", "[simt]") {
+  const CleanDevice clean;
+  constexpr int kThreads = 4;
+  for (const Streams streams : {Streams::kEager, Streams::kLazy, Streams::kRandom}) {
+    simt::control::set_streams(streams);
+    const Array<int> data(std::vector<int>(kThreads, 0));
+    std::vector<cudaStream_t> own;
+    for (int i = 0; i < kThreads; ++i) own.push_back(make_stream());
+    std::vector<int> failures(kThreads, 0);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        const auto at = static_cast<std::size_t>(i);
+        for (int turn = 1; turn <= 50; ++turn) {
+          const bool ok = launch<add_kernel>({1, 1, 0, own[at]}, data.data() + i, turn) == cudaSuccess;
+          failures[at] += ok ? 0 : 1;
+          if (turn % 10 == 0) failures[at] += cudaStreamSynchronize(own[at]) == cudaSuccess ? 0 : 1;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(failures == std::vector<int>(kThreads, 0));
+    CHECK(data.values() == std::vector<int>(kThreads, 1275));
+    for (const cudaStream_t stream : own) cudaStreamDestroy(stream);
+  }
 }
 
 TEST_CASE("handles that are none are refused", "[simt]") {
