@@ -195,7 +195,7 @@ TEST_CASE("scale() gives fp32, or fp64 for fp64, in any shape") {
   CHECK(scaler.scale(zeros({0, 3})).sizes() == IntArrayRef({0, 3}));
   CHECK(scaler.scale(std::vector<Tensor>{tensor(1.0), tensor(2.0)})[1].item<double>() == 131072);
   {
-    amp::Autocast region(kCPU, kBFloat16);
+    amp::Autocast region(device_type(), kBFloat16);
     CHECK(scaler.scale(tensor({1.0}).to(kBFloat16)).scalar_type() == kFloat);
   }
   CHECK(contains(error_of([&] { scaler.scale(tensor(1)); }), "int64"));
@@ -249,7 +249,7 @@ TEST_CASE("bfloat16 works with a scaler, which says once that it is unnecessary"
     optimizer.zero_grad();
     Tensor loss;
     {
-      amp::Autocast region(kCPU, kBFloat16);
+      amp::Autocast region(device_type(), kBFloat16);
       loss = linear(ones({1, 1}), w.view({1, 1})).sum();
     }
     scaler.scale(loss).backward();

@@ -93,7 +93,7 @@ TEST_CASE("a skipped step leaves weight, master, moments and shadow as they were
   CHECK(optimizer.step().skipped_nonfinite());
   CHECK(same_bits(half, weight));
   CHECK(same_bits(autograd::meta_of(full).shadow, shadow));
-  CHECK(full._version() == version);
+  if (on_cpu()) CHECK(full._version() == version);  // elsewhere the host does not know that nothing was written
   const StateDict after = optimizer.state_dict();
   for (const auto& [name, value] : before) {
     if (std::holds_alternative<Tensor>(value)) CHECK(same_bits(std::get<Tensor>(value), after.tensor(name)));
@@ -119,11 +119,11 @@ TEST_CASE("what is written to a parameter from outside reaches its master") {
 
 TEST_CASE("masters and moments count as optimizer memory") {
   Tensor w = zeros({1024}, kHalf).requires_grad_();
-  const std::size_t before = memory_stats().allocated_of(MemoryCategory::kOptimizer);
+  const std::size_t before = memory_stats(get_default_device()).allocated_of(MemoryCategory::kOptimizer);
   optim::Adam optimizer({w});
   w.mutable_grad() = ones({1024});
   optimizer.step();
-  CHECK(memory_stats().allocated_of(MemoryCategory::kOptimizer) - before == 3 * 4096);
+  CHECK(memory_stats(get_default_device()).allocated_of(MemoryCategory::kOptimizer) - before == 3 * 4096);
 }
 
 TEST_CASE("stochastic rounding") {
@@ -144,9 +144,10 @@ TEST_CASE("stochastic rounding") {
   }
   SECTION("never changes what is representable") {
     for (const ScalarType dtype : {kHalf, kBFloat16}) {
-      Tensor all = empty({65536}, dtype);
-      auto* bits = static_cast<std::uint16_t*>(all.data_ptr());
+      Tensor patterns = empty({65536}, TensorOptions(dtype).device(kCPU));
+      auto* bits = static_cast<std::uint16_t*>(patterns.data_ptr());
       for (int i = 0; i < 65536; ++i) bits[i] = static_cast<std::uint16_t>(i);
+      const Tensor all = patterns.to(get_default_device());
       const Tensor again = optim::stochastic_round(all.to(kFloat), dtype, Generator(1));
       CHECK(same_bits(again, all.to(kFloat).to(dtype)));
     }
@@ -202,7 +203,7 @@ TEST_CASE("half shadow: autocast uses the optimizer's copy without casting") {
   optim::SGD owner({matrix}, 0.3);
   owner.use_half_shadow(kBFloat16);
   const auto loss = [&](std::size_t entries) {
-    amp::Autocast region(kCPU, kBFloat16);
+    amp::Autocast region(device_type(), kBFloat16);
     const Tensor y = linear(x, matrix).sum();
     CHECK(amp::cast_cache_stats().entries == entries);
     return y;

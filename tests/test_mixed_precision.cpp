@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "halftone/halftone.h"
+#include "halftone/tests/support/device.h"
 
 using namespace halftone;
 
@@ -20,7 +21,7 @@ std::size_t saved_bytes_of_mlp(std::int64_t batch, Dtype dtype) {
   manual_seed(1);
   nn::Sequential model = mlp();
   const Tensor x = randn({batch, 784}), y = randint(10, {batch});
-  const amp::Autocast autocast(kCPU, dtype);
+  const amp::Autocast autocast(test::device_type(), dtype);
   return autograd::saved_bytes(nn::functional::cross_entropy(model->forward(x), y));
 }
 
@@ -45,7 +46,7 @@ TEST_CASE("a deep narrow MLP with a large batch halves too, and the report names
                        nn::ReLU(), nn::Linear(64, 10));
   const Tensor x = randn({4096, 64}), y = randint(10, {4096});
   const auto loss = [&](Dtype dtype) {
-    const amp::Autocast autocast(kCPU, dtype);
+    const amp::Autocast autocast(test::device_type(), dtype);
     return nn::functional::cross_entropy(model->forward(x), y);
   };
   const Tensor full = loss(kFloat), low = loss(kBFloat16);
@@ -68,7 +69,7 @@ TEST_CASE("the share of gradient values that fp16 flushes to zero falls as the s
     amp::LossScaling scaling = amp::LossScaling::fixed(scale);
     Tensor loss;
     {
-      const amp::Autocast autocast(kCPU, kHalf);
+      const amp::Autocast autocast(test::device_type(), kHalf);
       loss = x.matmul(w).to(kFloat).square().mean() * 1e-5;
     }
     scaling.scale(loss).backward();
@@ -97,7 +98,7 @@ TEST_CASE("small gradients lose their updates in fp16 without scaling, and keep 
       optimizer.zero_grad();
       Tensor loss;
       {
-        const amp::Autocast autocast(kCPU, kHalf);
+        const amp::Autocast autocast(test::device_type(), kHalf);
         loss = model->forward(x).to(kFloat).mean() * 1e-6;
       }
       optimizer.backward(loss);
@@ -130,7 +131,7 @@ Trained train_mlp(Dtype dtype, int threads, bool half_weights = false) {
     optimizer.zero_grad();
     Tensor loss;
     {
-      const amp::Autocast autocast(kCPU, dtype);
+      const amp::Autocast autocast(test::device_type(), dtype);
       loss = nn::functional::cross_entropy(model->forward(half_weights ? x.to(kHalf) : x), y);
     }
     optimizer.backward(loss);
@@ -172,7 +173,7 @@ TEST_CASE("AMP switched off is the plain fp32 step, bit for bit") {
       if (through_amp) {
         Tensor loss;
         {
-          const amp::Autocast autocast(kCPU, /*enabled=*/false);
+          const amp::Autocast autocast(test::device_type(), /*enabled=*/false);
           loss = nn::functional::cross_entropy(model->forward(x), y);
         }
         scaler.scale(loss).backward();
@@ -205,14 +206,14 @@ TEST_CASE("the whole loop inside the region gives the same weights as outside") 
       Tensor loss;
       {
         std::optional<amp::Autocast> autocast;
-        if (own_region) autocast.emplace(kCPU, kBFloat16);
+        if (own_region) autocast.emplace(test::device_type(), kBFloat16);
         loss = nn::functional::cross_entropy(model->forward(x), y);
       }
       loss.backward();
       optimizer.step();
     };
     if (inside) {
-      const amp::Autocast autocast(kCPU, kBFloat16);
+      const amp::Autocast autocast(test::device_type(), kBFloat16);
       for (int i = 0; i < 4; ++i) step(false);
     } else {
       for (int i = 0; i < 4; ++i) step(true);

@@ -12,6 +12,7 @@
 #include "halftone/autograd/autograd.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/optim/optim.h"
+#include "halftone/tests/support/device.h"
 #include "halftone/tests/support/values.h"
 
 namespace halftone::test {
