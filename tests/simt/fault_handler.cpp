@@ -1,5 +1,6 @@
 // Illegal accesses: what touched which memory, as far as the address tells, and then the end of the process.
 
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,6 +66,10 @@ void describe_culprit(char* text, std::size_t size) {
 [[noreturn]] void die(const char* text) {
   const std::size_t length = std::strlen(text);
   if (write(STDERR_FILENO, text, length) < 0) _exit(control::kIllegalAccessExit + 1);
+  if (Engine::running() == nullptr) {
+    void* frames[48];
+    backtrace_symbols_fd(frames, backtrace(frames, 48), STDERR_FILENO);
+  }
   _exit(control::kIllegalAccessExit);
 }
 

@@ -97,6 +97,7 @@ cudaError_t device_status() {
     return true;
   }();
   static_cast<void>(prepared);
+  if (settings().host_guard) install_fault_handler();  // the host may be at fault without any operation
   return sticky;
 }
 
