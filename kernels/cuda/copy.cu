@@ -226,26 +226,32 @@ Tensor landing(const Tensor& dst, const Tensor& src) {
   return direct ? dst : empty(src.sizes(), TensorOptions(src.scalar_type()).device(dst.device()));
 }
 
-/// Between two CUDA devices, on the source's stream. The destination's stream is waited for before, as its
-/// earlier work may still use the memory, and waits after.
-void copy_to_peer(const Tensor& to, const Tensor& from) {
+/// What `then` does from now on waits for what `first` has been given so far. Each stream is named while its
+/// device is current: every device has a default stream of its own, all with one name.
+void wait_for(Device first, Device then) {
   Backend& cuda = require_backend("copy_");
-  const int to_device = to.device().index(), from_device = from.device().index();
-  const StreamHandle to_stream = cuda.current_stream(to_device);
-  const auto wait = [&](Device device, StreamHandle first, StreamHandle then) {
-    const DeviceScope scope(device);
-    const EventHandle event = cuda.create_event(false);
-    cuda.record_event(event, first);
-    cuda.wait_event(then, event);
-    cuda.destroy_event(event);
-  };
-  const DeviceScope scope(from.device());
-  const StreamHandle from_stream = cuda.current_stream(from_device);
-  wait(to.device(), to_stream, from_stream);
-  check(cudaMemcpyPeerAsync(to.data_ptr(), to_device, from.data_ptr(), from_device, from.nbytes(),
-                            current_stream()),
-        "cudaMemcpyPeerAsync");
-  wait(from.device(), from_stream, to_stream);
+  EventHandle event = nullptr;
+  {
+    const DeviceScope scope(first);
+    event = cuda.create_event(false);
+    cuda.record_event(event, current_stream());
+  }
+  const DeviceScope scope(then);
+  cuda.wait_event(current_stream(), event);
+  cuda.destroy_event(event);
+}
+
+/// Between two CUDA devices, on the source's stream. The destination's earlier work may still use the memory,
+/// and its later work needs the copy.
+void copy_to_peer(const Tensor& to, const Tensor& from) {
+  wait_for(to.device(), from.device());
+  {
+    const DeviceScope scope(from.device());
+    check(cudaMemcpyPeerAsync(to.data_ptr(), to.device().index(), from.data_ptr(), from.device().index(),
+                              from.nbytes(), current_stream()),
+          "cudaMemcpyPeerAsync");
+  }
+  wait_for(from.device(), to.device());
 }
 
 void copy_across(const Tensor& dst, const Tensor& src) {

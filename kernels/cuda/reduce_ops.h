@@ -48,22 +48,18 @@ struct SumOp : Op<Combining::kSum> {
 };
 struct ProdOp : Op<Combining::kProd> {
   static constexpr ReduceLoop kLoop = ReduceLoop::kProd;
-
   static constexpr double kIdentity = 1;
 };
 struct MaxOp : Op<Combining::kMax> {
   static constexpr ReduceLoop kLoop = ReduceLoop::kMax;
-
   static constexpr double kIdentity = -infinity();
 };
 struct MinOp : Op<Combining::kMin> {
   static constexpr ReduceLoop kLoop = ReduceLoop::kMin;
-
   static constexpr double kIdentity = infinity();
 };
 struct AbsSumOp : SumOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kAbsSum;
-
   template <class V>
   static __device__ V map(V x, V) {
     return abs(x);
@@ -71,7 +67,6 @@ struct AbsSumOp : SumOp {
 };
 struct AbsMaxOp : MaxOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kAbsMax;
-
   static constexpr double kIdentity = 0;
   template <class V>
   static __device__ V map(V x, V) {
@@ -80,7 +75,6 @@ struct AbsMaxOp : MaxOp {
 };
 struct CountOp : SumOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kCount;
-
   template <class V>
   static __device__ V map(V x, V) {
     return select(x != V(0.0), V(1.0), V(0.0));
@@ -88,7 +82,6 @@ struct CountOp : SumOp {
 };
 struct AnyOp : MaxOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kAny;
-
   static constexpr double kIdentity = 0;
   template <class V>
   static __device__ V map(V x, V s) {
@@ -97,7 +90,6 @@ struct AnyOp : MaxOp {
 };
 struct AllOp : MinOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kAll;
-
   static constexpr double kIdentity = 1;
   template <class V>
   static __device__ V map(V x, V s) {
@@ -106,7 +98,6 @@ struct AllOp : MinOp {
 };
 struct ExpSumOp : SumOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kExpSum;
-
   template <class V>
   static __device__ V map(V x, V s) {
     return exp(x - s);
@@ -122,7 +113,6 @@ struct SquareSumOp : SumOp {
 };
 struct PowSumOp : SumOp {
   static constexpr ReduceLoop kLoop = ReduceLoop::kPowSum;
-
   template <class V>
   static __device__ V map(V x, V s) {
     return pow(abs(x), s);

@@ -141,6 +141,20 @@ TEST_CASE("copies between host and device convert, broadcast and keep layouts", 
   }
 }
 
+TEST_CASE("copies from one CUDA device to another", "[cuda]") {
+  if (cuda::device_count() < 2) return;
+  for (const ScalarType to_type : {kFloat, kHalf}) {
+    for (const Layout layout : kLayouts) {
+      const Tensor src = filled(kFloat, {5, 7, 9}, layout, 1), want = filled(to_type, {5, 7, 9}, layout, 2);
+      const Tensor there = on_device(src), memory = memory_of(want).to(Device(kCUDA, 1));
+      const Tensor copy = window(memory, want.sizes().dims(), want.strides().dims(), want.storage_offset());
+      host().copy(want, src);
+      device().copy(copy, there);
+      CHECK(same_memory(want, copy));
+    }
+  }
+}
+
 TEST_CASE("device: fill", "[cuda]") {
   for (const ScalarType dtype : kAllTypes) {
     for (const Dims& sizes : {Dims{}, Dims{1}, Dims{37}, Dims{5, 16}, Dims{0, 3}}) {
