@@ -41,9 +41,12 @@ struct Split {
   }
 };
 
-Split load(const std::string& folder, ht::data::datasets::MNIST::Mode mode) {
-  const ht::data::datasets::MNIST dataset(folder, mode);
-  return {dataset.images(), dataset.targets()};
+Split load(const Options& options, ht::data::datasets::MNIST::Mode mode) {
+  const ht::data::datasets::MNIST dataset(options.data, mode);
+  const std::int64_t all = dataset.targets().size(0);
+  const std::int64_t count = options.limit > 0 ? std::min(options.limit, all) : all;
+  return {dataset.images().narrow(0, 0, count).to(options.device),
+          dataset.targets().narrow(0, 0, count).to(options.device)};
 }
 
 ht::nn::Sequential make_model(const std::string& name) {
@@ -67,8 +70,10 @@ double test_accuracy(ht::nn::Sequential& model, const Split& test, const Precisi
   const std::int64_t count = test.labels.size(0), batch = 1000;
   std::int64_t right = 0;
   for (std::int64_t begin = 0; begin < count; begin += batch) {
-    const ht::Tensor index = ht::arange(begin, std::min(begin + batch, count), ht::kLong);
-    const ht::amp::Autocast autocast(ht::kCPU, precision.compute);
+    const ht::Device device = test.labels.device();
+    const ht::Tensor index =
+        ht::arange(begin, std::min(begin + batch, count), ht::dtype(ht::kLong).device(device));
+    const ht::amp::Autocast autocast(device.type(), precision.compute);
     const ht::Tensor predicted = forward(model, test.batch(index), precision).argmax(1);
     right += predicted.eq(test.labels.index_select(0, index)).sum().item<std::int64_t>();
   }
@@ -94,7 +99,7 @@ void show_progress(const char* name, std::int64_t epoch, std::int64_t step, std:
 /// What a resumed run must share with the one that was saved, or it would be neither of the two.
 std::string settings_of(const Options& o) {
   return ht::concat("--model ", o.model, " --precision ", o.precision, " --epochs ", o.epochs,
-                    " --batch-size ", o.batch_size, " --lr ", o.lr, " --seed ", o.seed);
+                    " --batch-size ", o.batch_size, " --lr ", o.lr, " --seed ", o.seed, " --limit ", o.limit);
 }
 
 /// Restores the parts and gives the saved counters.
@@ -107,9 +112,11 @@ ht::StateDict resume(const Options& options, const std::vector<ht::io::Checkpoin
 }
 
 Run train(const Options& options, const Precision& precision, const Split& training, const Split& test) {
-  const std::size_t data_bytes = ht::memory_stats(ht::kCPU).allocated;  // the images, before there is a model
+  const ht::Device device = training.labels.device();
+  const std::size_t data_bytes = ht::memory_stats(device).allocated;  // the images, before there is a model
   ht::manual_seed(options.seed);
   ht::nn::Sequential model = make_model(options.model);
+  model->to(device);
   if (precision.half_weights) model->to(ht::kHalf);
   ht::optim::AdamW optimizer(model->named_parameters(), ht::optim::AdamWOptions(options.lr));
   // Grows every 200 clean steps rather than 2000, so that a short run shows how the scale finds its place.
@@ -130,8 +137,8 @@ Run train(const Options& options, const Precision& precision, const Split& train
   }
   double seconds = 0;
   for (std::int64_t epoch = first_epoch; epoch < options.epochs; ++epoch) {
-    ht::reset_peak_memory_stats(ht::kCPU);
-    const ht::Tensor order = ht::randperm(count);
+    ht::reset_peak_memory_stats(device);
+    const ht::Tensor order = ht::randperm(count, ht::dtype(ht::kLong).device(device));
     double loss_sum = 0;
     for (std::int64_t step = 0; step < steps; ++step) {
       const auto start = std::chrono::steady_clock::now();
@@ -142,7 +149,7 @@ Run train(const Options& options, const Precision& precision, const Split& train
       optimizer.zero_grad();
       ht::Tensor loss;
       {
-        const ht::amp::Autocast autocast(ht::kCPU, precision.compute);
+        const ht::amp::Autocast autocast(device.type(), precision.compute);
         loss = ht::nn::functional::cross_entropy(forward(model, training.batch(index), precision), targets);
       }
       if (run.saved_bytes == 0) run.saved_bytes = ht::autograd::saved_bytes(loss);
@@ -159,7 +166,7 @@ Run train(const Options& options, const Precision& precision, const Split& train
       show_progress(precision.name, epoch + 1, step + 1, steps, loss_sum / static_cast<double>(step + 1),
                     precision.loss_scaling ? optimizer.loss_scale() : 0);
     }
-    run.peak_bytes = std::max(run.peak_bytes, ht::memory_stats(ht::kCPU).peak - data_bytes);
+    run.peak_bytes = std::max(run.peak_bytes, ht::memory_stats(device).peak - data_bytes);
     run.accuracy = test_accuracy(model, test, precision);
     std::printf("%-11s epoch %lld: loss %.4f, test accuracy %.2f %%", precision.name,
                 static_cast<long long>(epoch + 1), loss_sum / static_cast<double>(steps), 100 * run.accuracy);
@@ -187,10 +194,10 @@ int main(int argc, char** argv) {
   try {
     if (options.threads > 0) ht::set_num_threads(options.threads);
     using Mode = ht::data::datasets::MNIST::Mode;
-    const Split training = load(options.data, Mode::kTrain), test = load(options.data, Mode::kTest);
-    std::printf("%s, %lld training images, batch %lld, %d threads\n", options.model.c_str(),
-                static_cast<long long>(training.labels.size(0)), static_cast<long long>(options.batch_size),
-                ht::get_num_threads());
+    const Split training = load(options, Mode::kTrain), test = load(options, Mode::kTest);
+    std::printf("%s on %s, %lld training images, batch %lld, %d threads\n", options.model.c_str(),
+                options.device.c_str(), static_cast<long long>(training.labels.size(0)),
+                static_cast<long long>(options.batch_size), ht::get_num_threads());
 
     std::vector<Run> runs;
     for (const Precision& precision : kPrecisions) {

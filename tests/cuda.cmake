@@ -8,10 +8,10 @@ elseif(NOT HALFTONE_WITH_CUDA)
   return()
 endif()
 
-# halftone_device_test(<name> <objects>): runs <objects> with the CUDA device as the default one.
-function(halftone_device_test name objects)
+# halftone_device_program(<name> <objects> [arguments]): runs the program made of <objects>, in every mode.
+function(halftone_device_program name objects)
   add_executable(${name} $<TARGET_OBJECTS:${objects}>)
-  target_link_libraries(${name} PRIVATE halftone_test_main ${test_libraries})
+  target_link_libraries(${name} PRIVATE ${test_libraries})
   halftone_compile_options(${name})
   if(HALFTONE_EMULATED_CUDA)
     target_link_libraries(${name} PRIVATE halftone_cuda_emulated halftone_simt)
@@ -28,10 +28,16 @@ function(halftone_device_test name objects)
       list(APPEND mode_environment "HALFTONE_SIMT_ORDER=${order}" "HALFTONE_SIMT_STREAMS=${streams}")
     endif()
     string(REPLACE ":" "_" suffix "${mode}")
-    add_test(NAME ${name}_${suffix} COMMAND ${name})
+    add_test(NAME ${name}_${suffix} COMMAND ${name} ${ARGN})
     set_tests_properties(${name}_${suffix} PROPERTIES
       LABELS "cuda" TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT "${mode_environment}")
   endforeach()
+endfunction()
+
+# halftone_device_test(<name> <objects>): the same for tests, with the CUDA device as the default one.
+function(halftone_device_test name objects)
+  halftone_device_program(${name} ${objects})
+  target_link_libraries(${name} PRIVATE halftone_test_main)
 endfunction()
 
 file(GLOB cuda_test_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/test_*.cpp")
@@ -52,3 +58,14 @@ foreach(source IN LISTS test_sources)
     halftone_device_test(device_${name} test_${name}_objects)
   endif()
 endforeach()
+
+# The main job on a few images, in all its precision modes.
+set(fashion_mnist "${PROJECT_SOURCE_DIR}/examples/fashion_mnist")
+if(HALFTONE_EXAMPLES AND EXISTS /usr/share/datasets/fashion-mnist)
+  file(GLOB fashion_mnist_parts CONFIGURE_DEPENDS "${fashion_mnist}/*.cpp")
+  add_library(device_fashion_mnist_objects OBJECT "${fashion_mnist}.cpp" ${fashion_mnist_parts})
+  halftone_compile_options(device_fashion_mnist_objects)
+  target_link_libraries(device_fashion_mnist_objects PUBLIC halftone)
+  halftone_device_program(device_fashion_mnist device_fashion_mnist_objects
+    --device cuda --limit 512 --batch-size 64 --epochs 1 --html "")
+endif()

@@ -10,11 +10,14 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--model", options.model, "the model")->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--precision", options.precision, "the precision, or all of them in turn")
       ->check(CLI::IsMember({"all", "fp32", "bf16", "fp16", "fp16-master"}));
+  app.add_option("--device", options.device, "where to train: cpu, cuda, cuda:1");
   app.add_option("--epochs", options.epochs, "passes over the training images")->check(CLI::Range(1, 1000));
   app.add_option("--batch-size", options.batch_size, "images per step")->check(CLI::Range(1, 60000));
   app.add_option("--lr", options.lr, "learning rate at the start; it falls to 0 along a cosine")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "seed of weights and shuffling");
+  app.add_option("--limit", options.limit, "use only so many images of each set, 0 for all")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--threads", options.threads, "threads, 0 for all; the result does not depend on it")
       ->check(CLI::Range(0, 1024));
   CLI::Option* checkpoint = app.add_option("--checkpoint", options.checkpoint,
