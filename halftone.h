@@ -4,6 +4,8 @@
 
 #include "halftone/engine/allocator.h"
 #include "halftone/engine/cuda.h"
+#include "halftone/engine/cuda_graph.h"
+#include "halftone/engine/cuda_math.h"
 #include "halftone/engine/generator.h"
 #include "halftone/engine/print.h"
 #include "halftone/engine/tensor.h"
