@@ -1,5 +1,6 @@
 #include "halftone/engine/tensor.h"
 
+#include "halftone/engine/cuda.h"
 #include "halftone/engine/cuda_backend.h"
 
 namespace halftone {
@@ -22,6 +23,11 @@ Scalar Tensor::item() const {
     element = copied;
   }
   return dispatch_all(scalar_type(), [&]<class T>() { return Scalar(*static_cast<const T*>(element)); });
+}
+
+void Tensor::record_stream(const cuda::Stream& stream) const {
+  if (!is_cuda()) fail("record_stream", "expected a tensor on a CUDA device, got ", *this, " on ", device());
+  cuda::backend()->record_use(storage().data(), device().index(), stream.handle());
 }
 
 std::string Tensor::toString() const { return concat(*this); }

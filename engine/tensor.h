@@ -16,6 +16,9 @@ namespace halftone {
 namespace autograd {
 class Node;
 }
+namespace cuda {
+class Stream;
+}
 
 /// A multi-dimensional array: a handle that shares its data when copied. Undefined when default-constructed.
 /// Methods follow libtorch's `at::Tensor`; what an operator does is documented at its function in
@@ -155,6 +158,9 @@ class Tensor {
   Tensor cuda() const { return to(Device(kCUDA)); }
   Tensor pin_memory() const { return halftone::pin_memory(*this); }
   bool is_pinned() const;
+  /// The memory is in use on `stream` too: after this tensor is gone it is handed out again only when that stream has
+  /// passed this point.
+  void record_stream(const cuda::Stream& stream) const;
 
   // --- Operators as methods ---
   Tensor half() const { return to(kHalf); }
