@@ -11,7 +11,8 @@ TensorBatches::TensorBatches(Tensor data, Tensor targets)
 Example<> TensorBatches::get_batch(ArrayRef<std::size_t> indices) {
   Tensor rows = empty({static_cast<std::int64_t>(indices.size())}, TensorOptions(kLong).device(kCPU));
   std::copy(indices.begin(), indices.end(), rows.data_ptr<std::int64_t>());
-  return {data_.index_select(0, rows.to(data_.device())), targets_.index_select(0, rows.to(targets_.device()))};
+  return {data_.index_select(0, rows.to(data_.device())),
+          targets_.index_select(0, rows.to(targets_.device()))};
 }
 
 }  // namespace halftone::data::datasets

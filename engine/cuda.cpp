@@ -12,7 +12,8 @@ namespace {
 Backend* registered = nullptr;
 
 #if HALFTONE_WITH_CUDA
-const bool linked = (link_backend(), true);  // also keeps the backend's objects in a statically linked program
+const bool linked =
+    (link_backend(), true);  // also keeps the backend's objects in a statically linked program
 #endif
 
 int number_of(int device, const char* op) {
@@ -55,7 +56,9 @@ std::string device_name(int device) {
 }
 
 int current_device() { return require_backend("current_device").current_device(); }
-void set_device(int device) { require_backend("set_device").set_current_device(number_of(device, "set_device")); }
+void set_device(int device) {
+  require_backend("set_device").set_current_device(number_of(device, "set_device"));
+}
 void synchronize(int device) { require_backend("synchronize").synchronize(number_of(device, "synchronize")); }
 
 void manual_seed(std::uint64_t seed) { halftone::manual_seed(seed); }
@@ -89,7 +92,8 @@ StreamGuard::~StreamGuard() { registered->set_current_stream(stream_.device().in
 
 Event::Event(bool timing) {
   Backend& cuda = require_backend("Event");
-  handle_ = std::shared_ptr<void>(cuda.create_event(timing), [&cuda](void* event) { cuda.destroy_event(event); });
+  handle_ =
+      std::shared_ptr<void>(cuda.create_event(timing), [&cuda](void* event) { cuda.destroy_event(event); });
 }
 
 void Event::record(const Stream& stream) { registered->record_event(handle_.get(), stream.handle()); }

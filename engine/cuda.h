@@ -7,8 +7,8 @@
 
 #include "halftone/engine/device.h"
 
-/// CUDA devices, streams and events. Everything here may be asked in any build and on any machine; what needs a device
-/// throws Error, saying why there is none.
+/// CUDA devices, streams and events. Everything here may be asked in any build and on any machine; what needs
+/// a device throws Error, saying why there is none.
 namespace halftone::cuda {
 
 /// Whether this build has the CUDA backend and a device to run it on.
@@ -24,8 +24,8 @@ std::string device_name(int device = -1);
 int current_device();
 void set_device(int device);
 
-/// Waits until a device has done all its work. Throws Error for what kernels found wrong with the data since the last
-/// wait, such as an index out of range.
+/// Waits until a device has done all its work. Throws Error for what kernels found wrong with the data since
+/// the last wait, such as an index out of range.
 void synchronize(int device = -1);
 
 /// Seeds the process-wide random stream, which all devices share.
@@ -47,8 +47,8 @@ class DeviceGuard {
   int previous_;
 };
 
-/// A queue of work on a device: what is enqueued on one stream runs in order, different streams run beside each other.
-/// Copies are the same stream.
+/// A queue of work on a device: what is enqueued on one stream runs in order, different streams run beside
+/// each other. Copies are the same stream.
 class Stream {
  public:
   /// A new stream on `device`.

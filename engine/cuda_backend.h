@@ -83,8 +83,8 @@ void set_backend(Backend* backend);
 /// Defined by the CUDA backend (kernels/cuda/backend.cpp): connects its kernels and calls set_backend.
 void link_backend();
 
-/// `device` with its number: the current one if it names none. CPU devices come back as they are. Throws Error when there
-/// is no such device.
+/// `device` with its number: the current one if it names none. CPU devices come back as they are. Throws
+/// Error when there is no such device.
 Device resolve(Device device, const char* op = "device");
 
 }  // namespace halftone::cuda

@@ -72,11 +72,11 @@ Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> delet
 // ----------------------------------------------------------------------
 /// A copy in another dtype: recorded, the gradient is cast back. `self` itself when nothing changes.
 Tensor to_dtype(const Tensor& self, ScalarType dtype);
-/// A copy on another device: recorded, the gradient is copied back. `self` itself when it is there already. A copy to
-/// the host waits for the device; the others do not.
+/// A copy on another device: recorded, the gradient is copied back. `self` itself when it is there already. A
+/// copy to the host waits for the device; the others do not.
 Tensor to_device(const Tensor& self, Device device, bool non_blocking = false);
-/// A contiguous copy in host memory that a CUDA device copies from without waiting (`to(kCUDA, true)`); `self` if it is
-/// there already. Throws Error without a CUDA device.
+/// A contiguous copy in host memory that a CUDA device copies from without waiting (`to(kCUDA, true)`);
+/// `self` if it is there already. Throws Error without a CUDA device.
 Tensor pin_memory(const Tensor& self);
 Tensor clone(const Tensor& self);
 Tensor contiguous(const Tensor& self);

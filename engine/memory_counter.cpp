@@ -36,10 +36,11 @@ void MemoryCounter::raise(std::size_t bytes, MemoryCategory category) {
 void fail_out_of_memory(Device device, std::size_t bytes, const MemoryStats& now) {
   std::string by;
   for (int i = 0; i < kMemoryCategories; ++i) {
-    by += concat(i ? ", " : "", memory_category_name(static_cast<MemoryCategory>(i)), " ", now.allocated_by[i]);
+    by +=
+        concat(i ? ", " : "", memory_category_name(static_cast<MemoryCategory>(i)), " ", now.allocated_by[i]);
   }
-  fail("allocate", "out of memory on ", device, ": asked for ", bytes, " bytes, ", now.allocated, " in use (", by,
-       "), ", now.reserved - now.allocated, " cached");
+  fail("allocate", "out of memory on ", device, ": asked for ", bytes, " bytes, ", now.allocated, " in use (",
+       by, "), ", now.reserved - now.allocated, " cached");
 }
 
 }  // namespace halftone

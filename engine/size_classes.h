@@ -5,8 +5,8 @@
 
 namespace halftone {
 
-/// Block sizes of the caching allocators: four per power of two, so at most a quarter of a block is wasted and a freed
-/// block serves every request of its class. `Unit`, a power of two, is the smallest block.
+/// Block sizes of the caching allocators: four per power of two, so at most a quarter of a block is wasted
+/// and a freed block serves every request of its class. `Unit`, a power of two, is the smallest block.
 template <std::size_t Unit>
 struct SizeClasses {
   static constexpr int kCount = 4 * 48;

@@ -92,7 +92,8 @@ class Tensor {
   TensorAccessor<T, N> accessor() const {
     if (dim() != static_cast<std::int64_t>(N))
       fail("accessor", "asked for ", N, " dimensions of ", toString());
-    if (is_cuda()) fail("accessor", toString(), " is on ", device(), ", where the host cannot read; call cpu() first");
+    if (is_cuda())
+      fail("accessor", toString(), " is on ", device(), ", where the host cannot read; call cpu() first");
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   /// The only element. Throws Error unless there is exactly one. Waits for the device.
@@ -158,8 +159,8 @@ class Tensor {
   Tensor cuda() const { return to(Device(kCUDA)); }
   Tensor pin_memory() const { return halftone::pin_memory(*this); }
   bool is_pinned() const;
-  /// The memory is in use on `stream` too: after this tensor is gone it is handed out again only when that stream has
-  /// passed this point.
+  /// The memory is in use on `stream` too: after this tensor is gone it is handed out again only when that
+  /// stream has passed this point.
   void record_stream(const cuda::Stream& stream) const;
 
   // --- Operators as methods ---

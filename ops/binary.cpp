@@ -187,9 +187,7 @@ HALFTONE_REGISTER_OPERATOR(Atan2)
 
 Tensor pow(const Tensor& self, const Tensor& exponent) { return ops::dispatch<ops::Pow>(self, exponent); }
 Tensor pow(const Tensor& self, const Scalar& exponent) { return pow(self, ops::wrapped_number(exponent)); }
-Tensor pow(const Scalar& self, const Tensor& exponent) {
-  return pow(ops::wrapped_number(self), exponent);
-}
+Tensor pow(const Scalar& self, const Tensor& exponent) { return pow(ops::wrapped_number(self), exponent); }
 Tensor maximum(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Maximum>(self, other); }
 Tensor minimum(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Minimum>(self, other); }
 Tensor atan2(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Atan2>(self, other); }

@@ -20,7 +20,9 @@ void copy_into(const Tensor& out, const Tensor& src) {
 /// A tensor moved to another device; its gradient moves back.
 class MovedToDevice final : public autograd::Node {
  public:
-  explicit MovedToDevice(const Tensor& source) : Node("to_device"), home_(source.device()) { add_input(source); }
+  explicit MovedToDevice(const Tensor& source) : Node("to_device"), home_(source.device()) {
+    add_input(source);
+  }
 
   Gradients apply(Gradients output_gradients) override { return {to_device(output_gradients[0], home_)}; }
 
@@ -137,8 +139,9 @@ Tensor pin_memory(const Tensor& self) {
   if (!self.is_cpu()) fail("pin_memory", "expected a tensor on the CPU, got ", self, " on ", self.device());
   if (self.is_pinned()) return self;
   cuda::Backend& cuda = cuda::require_backend("pin_memory");
-  auto storage = make_intrusive<Storage>(cuda.allocate_pinned(std::max<std::size_t>(self.nbytes(), 1)), self.nbytes(),
-                                         Device(kCPU), [&cuda](void* block) { cuda.free_pinned(block); });
+  auto storage =
+      make_intrusive<Storage>(cuda.allocate_pinned(std::max<std::size_t>(self.nbytes(), 1)), self.nbytes(),
+                              Device(kCPU), [&cuda](void* block) { cuda.free_pinned(block); });
   const Tensor out(make_intrusive<TensorImpl>(std::move(storage), self.scalar_type(), self.sizes(),
                                               contiguous_strides(self.sizes().dims()), 0));
   ops::copy_into(out, self);

@@ -68,8 +68,8 @@ struct MaxPool2dBackward : Operator {
       return std::get<1>(
           max_pool2d_with_indices(s.distinct(sizes), kernel, stride, padding, dilation, ceil_mode));
     };
-    s(s.rand({2, 1, 2, 2}), places({2, 1, 4, 4}, {2}, {}, {0}, {1}, false), Sizes{2, 1, 4, 4}, Sizes{2}, Sizes{},
-      Sizes{0}, Sizes{1}, false, kDouble);
+    s(s.rand({2, 1, 2, 2}), places({2, 1, 4, 4}, {2}, {}, {0}, {1}, false), Sizes{2, 1, 4, 4}, Sizes{2},
+      Sizes{}, Sizes{0}, Sizes{1}, false, kDouble);
     s(s.rand({2, 3, 2}), places({2, 5, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, true), Sizes{2, 5, 4}, Sizes{3, 2},
       Sizes{2, 3}, Sizes{1, 0}, Sizes{1, 2}, true, kDouble);
     s(s.rand({0, 1, 2, 2}), s.randint({0, 1, 2, 2}, 0, 16), Sizes{0, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},

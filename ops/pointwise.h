@@ -14,9 +14,9 @@ namespace halftone::ops {
 /// Writes fn(in...) to `out`, on out's device.
 void pointwise(Fn fn, const Tensor& out, std::initializer_list<const Tensor*> in, const Params& params = {});
 
-/// A result of the shape the tensors broadcast to, on their device; tensors of no dimensions on the CPU, such as
-/// wrapped numbers, go with any. Throws Error naming `op` when one is undefined, on another device, or does not
-/// broadcast.
+/// A result of the shape the tensors broadcast to, on their device; tensors of no dimensions on the CPU, such
+/// as wrapped numbers, go with any. Throws Error naming `op` when one is undefined, on another device, or
+/// does not broadcast.
 Meta broadcast_meta(const char* op, std::initializer_list<const Tensor*> tensors, ScalarType dtype);
 
 /// A result shaped like `self`; integers give the default dtype unless `keeps_integers`.

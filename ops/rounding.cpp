@@ -105,8 +105,7 @@ struct Clamp : Operator {
 
   static Meta infer(const Tensor& self, const Bound& min, const Bound& max) {
     if (!min && !max) fail("clamp", "expected min or max, got neither");
-    const Tensor low = min ? wrapped_number(*min) : Tensor(),
-                 high = max ? wrapped_number(*max) : Tensor();
+    const Tensor low = min ? wrapped_number(*min) : Tensor(), high = max ? wrapped_number(*max) : Tensor();
     return like(self, self.sizes(), result_type({&self, &low, &high}));
   }
   static void run(const Tensor& out, const Tensor& self, const Bound& min, const Bound& max) {

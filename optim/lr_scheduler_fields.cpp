@@ -14,8 +14,7 @@ template <class T>
 requires std::is_arithmetic_v<T> StateDict::Value saved(T value) { return value; }
 template <class T>
 StateDict::Value saved(const std::vector<T>& values) {
-  Tensor list =
-      empty({static_cast<std::int64_t>(values.size())}, TensorOptions(dtype_of<T>).device(kCPU));
+  Tensor list = empty({static_cast<std::int64_t>(values.size())}, TensorOptions(dtype_of<T>).device(kCPU));
   std::copy(values.begin(), values.end(), list.data_ptr<T>());
   return list;
 }

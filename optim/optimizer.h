@@ -184,7 +184,7 @@ class Optimizer {
   std::uint64_t place_random_numbers();
   /// Pass 2.
   void apply(const std::vector<GradientFactor>& factors);
-  UpdateCall call_for(Slot& slot, const GradientFactor& factor) const;
+  void fill_call(Slot& slot, const GradientFactor& factor, UpdateCall& call) const;
 
   const char* name_;
   amp::LossScaling::OptimizerId id_;

@@ -12,13 +12,17 @@
 namespace halftone::optim {
 namespace {
 
-Tensor checked_gradient(const ParameterState& state) {
+void check_gradient(const ParameterState& state) {
   const Tensor& parameter = state.parameter();
   const Tensor& gradient = state.meta().grad;
   if (gradient.sizes() != parameter.sizes() || !gradient.is_floating_point() ||
       gradient.device() != parameter.device()) {
     fail("step", state.description(), ": the gradient ", gradient, " does not fit the parameter ", parameter);
   }
+}
+
+Tensor dense_gradient(const ParameterState& state) {
+  const Tensor& gradient = state.meta().grad;
   return gradient.is_contiguous() ? gradient : gradient.contiguous();
 }
 
@@ -165,7 +169,8 @@ Optimizer::Scan Optimizer::look_at_gradients(std::vector<GradientFactor> factors
   entries.reserve(slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (!slots_[i].state.has_gradient()) continue;
-    entries.push_back({checked_gradient(slots_[i].state), factors[i], id_of(slots_[i].state.meta().grad)});
+    check_gradient(slots_[i].state);
+    entries.push_back({dense_gradient(slots_[i].state), factors[i], id_of(slots_[i].state.meta().grad)});
   }
   Scan scan;
   scan.norm_type = norm_type;
@@ -263,29 +268,27 @@ std::uint64_t Optimizer::place_random_numbers() {
   return blocks;
 }
 
-UpdateCall Optimizer::call_for(Slot& slot, const GradientFactor& factor) const {
+void Optimizer::fill_call(Slot& slot, const GradientFactor& factor, UpdateCall& call) const {
   ParameterState& state = slot.state;
   const OptimizerOptions& options = options_of(slot);
-  UpdateCall call;
-  call.rule = options.settings().rule;
+  call.rule = settings_->sent[slot.group].rule;
   call.group = static_cast<std::int64_t>(slot.group);
   call.parameter = state.parameter().contiguous();
   call.master = state.master();
   call.shadow = state.shadow();
-  call.gradient = checked_gradient(state);
+  call.gradient = dense_gradient(state);
   call.factor = factor;
   call.counters = state.counters();
   call.rounds_at_random = rounds_at_random(slot);
   call.rounding_offset = slot.rounding_offset;
   bind_moments(state, options, call);
-  return call;
 }
 
 void Optimizer::apply(const std::vector<GradientFactor>& factors) {
   std::vector<UpdateCall> calls;
   calls.reserve(slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].state.has_gradient()) calls.push_back(call_for(slots_[i], factors[i]));
+    if (slots_[i].state.has_gradient()) fill_call(slots_[i], factors[i], calls.emplace_back());
   }
   kernels_on(device()).update(calls, settings_->record, settings_->control);
   std::size_t next = 0;
@@ -311,6 +314,7 @@ StepReport Optimizer::new_report(const DecideCall& call) const {
   report.source_->has_norm = call.scan.defined() && (call.scaling.defined() || clip_norm_type_);
   if (call.scaling.defined() && scan_) {
     report.source_->scan = scan_->result;
+    report.source_->slots.reserve(slots_.size());
     for (std::size_t i = 0; i < scan_->storage.size(); ++i) {
       if (scan_->storage[i]) report.source_->slots.push_back(static_cast<std::uint32_t>(i));
     }
@@ -322,7 +326,7 @@ StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factor
   const NoGradGuard no_grad;
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   for (const Slot& slot : slots_) {
-    if (slot.state.has_gradient()) checked_gradient(slot.state);  // before anything moves
+    if (slot.state.has_gradient()) check_gradient(slot.state);  // before anything moves
   }
   call.control = control_record();
   settings_->send(device());

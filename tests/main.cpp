@@ -1,6 +1,6 @@
-// Catch2's main, compiled once and linked into every test executable. With HALFTONE_TEST_DEVICE=cuda in the environment
-// tensors are made on the CUDA device unless a test says otherwise; a machine without one skips the tests (exit status
-// 77).
+// Catch2's main, compiled once and linked into every test executable. With HALFTONE_TEST_DEVICE=cuda in the
+// environment tensors are made on the CUDA device unless a test says otherwise; a machine without one skips
+// the tests (exit status 77).
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 

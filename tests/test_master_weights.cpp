@@ -93,7 +93,8 @@ TEST_CASE("a skipped step leaves weight, master, moments and shadow as they were
   CHECK(optimizer.step().skipped_nonfinite());
   CHECK(same_bits(half, weight));
   CHECK(same_bits(autograd::meta_of(full).shadow, shadow));
-  if (on_cpu()) CHECK(full._version() == version);  // elsewhere the host does not know that nothing was written
+  if (on_cpu())
+    CHECK(full._version() == version);  // elsewhere the host does not know that nothing was written
   const StateDict after = optimizer.state_dict();
   for (const auto& [name, value] : before) {
     if (std::holds_alternative<Tensor>(value)) CHECK(same_bits(std::get<Tensor>(value), after.tensor(name)));

@@ -17,9 +17,8 @@ autograd::TensorFunction as_function(const OpInfo& op, const Sample& sample) {
     std::size_t next = 0;
     // The same random numbers in every call, so that dropout is a function.
     manual_seed(3);
-    return op.call(map_tensors(args, [&](const Tensor& tensor) {
-      return tensor.is_floating_point() ? inputs[next++] : tensor;
-    }));
+    return op.call(map_tensors(
+        args, [&](const Tensor& tensor) { return tensor.is_floating_point() ? inputs[next++] : tensor; }));
   };
 }
 

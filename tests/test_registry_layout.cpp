@@ -51,10 +51,11 @@ Tensor expanded(const Tensor& tensor) {
   return tensor.narrow(-1, 0, 1).expand(tensor.sizes());
 }
 
-// On a CUDA device the order in which products and long reductions are summed follows the layout, which decides how
-// memory is read best. The order is the same from run to run.
+// On a CUDA device the order in which products and long reductions are summed follows the layout, which
+// decides how memory is read best. The order is the same from run to run.
 bool sums_by_layout(const OpInfo& op) {
-  static const std::set<std::string> reductions = {"sum", "mean", "prod", "sum_to_size", "logsumexp", "norm", "var"};
+  static const std::set<std::string> reductions = {"sum",       "mean", "prod", "sum_to_size",
+                                                   "logsumexp", "norm", "var"};
   return device_type() == kCUDA && (op.precision == amp::Precision::kLow || reductions.contains(op.name));
 }
 

@@ -50,7 +50,8 @@ struct Waiting {
 
 class CachingAllocator final : public DeviceAllocator {
  public:
-  CachingAllocator(int device, bool caching) : device_(kCUDA, static_cast<std::int8_t>(device)), caching_(caching) {}
+  CachingAllocator(int device, bool caching)
+      : device_(kCUDA, static_cast<std::int8_t>(device)), caching_(caching) {}
 
   void* allocate(std::size_t bytes, MemoryCategory category) override {
     if (bytes == 0) return nullptr;
@@ -166,8 +167,8 @@ class CachingAllocator final : public DeviceAllocator {
   void* request(std::size_t size, const Block& block) const {
     const RelaxedCapture relaxed;
     void* data = nullptr;
-    const cudaError_t status =
-        caching_ || block.pool != kNoPool ? cudaMalloc(&data, size) : cudaMallocAsync(&data, size, block.stream);
+    const cudaError_t status = caching_ || block.pool != kNoPool ? cudaMalloc(&data, size)
+                                                                 : cudaMallocAsync(&data, size, block.stream);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       return nullptr;

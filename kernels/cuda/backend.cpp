@@ -54,7 +54,8 @@ class CudaBackend final : public Backend {
     const DeviceScope scope(device_of(device));
     refuse_while_capturing("reading device memory");
     const cudaStream_t stream = cuda::current_stream();
-    if (bytes > 0) check(cudaMemcpyAsync(host, data, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+    if (bytes > 0)
+      check(cudaMemcpyAsync(host, data, bytes, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
     host_reads_.fetch_add(1, std::memory_order_relaxed);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     throw_fault(device);
@@ -64,14 +65,16 @@ class CudaBackend final : public Backend {
     if (bytes == 0) return;
     const DeviceScope scope(device_of(device));
     refuse_while_capturing("copying from host memory");
-    check(cudaMemcpyAsync(data, host, bytes, cudaMemcpyHostToDevice, cuda::current_stream()), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(data, host, bytes, cudaMemcpyHostToDevice, cuda::current_stream()),
+          "cudaMemcpyAsync");
     // Pageable memory is read before the call returns; pinned memory later, and its owner does not know when.
     if (is_pinned(host)) check(cudaStreamSynchronize(cuda::current_stream()), "cudaStreamSynchronize");
   }
 
   void write_later(void* data, const void* pinned, std::size_t bytes, int device) override {
     const DeviceScope scope(device_of(device));
-    check(cudaMemcpyAsync(data, pinned, bytes, cudaMemcpyHostToDevice, cuda::current_stream()), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(data, pinned, bytes, cudaMemcpyHostToDevice, cuda::current_stream()),
+          "cudaMemcpyAsync");
   }
 
   std::uint64_t host_reads() override { return host_reads_.load(std::memory_order_relaxed); }
@@ -103,7 +106,9 @@ class CudaBackend final : public Backend {
     check(cudaStreamSynchronize(stream_of(stream)), "cudaStreamSynchronize");
     throw_fault(current_device_index());
   }
-  bool is_idle(StreamHandle stream) override { return is_ready(cudaStreamQuery(stream_of(stream)), "cudaStreamQuery"); }
+  bool is_idle(StreamHandle stream) override {
+    return is_ready(cudaStreamQuery(stream_of(stream)), "cudaStreamQuery");
+  }
   void record_use(void* block, int device, StreamHandle stream) override {
     device_allocator(device).record_use(block, stream_of(stream));
   }
@@ -121,7 +126,9 @@ class CudaBackend final : public Backend {
   void wait_event(StreamHandle stream, EventHandle event) override {
     check(cudaStreamWaitEvent(stream_of(stream), event_of(event), 0), "cudaStreamWaitEvent");
   }
-  bool is_done(EventHandle event) override { return is_ready(cudaEventQuery(event_of(event)), "cudaEventQuery"); }
+  bool is_done(EventHandle event) override {
+    return is_ready(cudaEventQuery(event_of(event)), "cudaEventQuery");
+  }
   void synchronize_event(EventHandle event) override {
     refuse_while_capturing("synchronize");
     check(cudaEventSynchronize(event_of(event)), "cudaEventSynchronize");
@@ -161,7 +168,8 @@ class CudaBackend final : public Backend {
       return *known;
     std::lock_guard lock(mutex_);
     if (!slot.load(std::memory_order_relaxed)) {
-      slot.store(make_device_allocator(device).release(), std::memory_order_release);  // never destroyed, as the CPU's
+      slot.store(make_device_allocator(device).release(),
+                 std::memory_order_release);  // never destroyed, as the CPU's
     }
     return *slot.load(std::memory_order_relaxed);
   }

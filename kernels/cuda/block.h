@@ -2,8 +2,9 @@
 
 #include "halftone/kernels/cuda/device.h"
 
-// Sums, maxima and other reductions within a warp and a block. Always in the same order, so results are the same from
-// run to run. Every thread of the block calls them; full warps; a block size that is a multiple of 32.
+// Sums, maxima and other reductions within a warp and a block. Always in the same order, so results are the
+// same from run to run. Every thread of the block calls them; full warps; a block size that is a multiple
+// of 32.
 namespace halftone::cuda {
 
 struct Sum {
@@ -29,8 +30,8 @@ __device__ inline T warp_reduce(T value, Combine combine) {
   return value;
 }
 
-/// Combined over the block; every thread gets the result. `identity` leaves any value unchanged. May be called again
-/// at once.
+/// Combined over the block; every thread gets the result. `identity` leaves any value unchanged. May be
+/// called again at once.
 template <class Combine, class T>
 __device__ inline T block_reduce(T value, Combine combine, T identity) {
   HT_SHARED(T, partial, [32]);

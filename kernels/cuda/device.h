@@ -1,10 +1,11 @@
 #pragma once
 
-// Included first by every file that holds device code. nvcc compiles these files for the GPU; the host compiler
-// compiles the same text against the emulated device of tests/simt, whose simt.h gives the same names.
+// Included first by every file that holds device code. nvcc compiles these files for the GPU; the host
+// compiler compiles the same text against the emulated device of tests/simt, whose simt.h gives the same
+// names.
 //
-// Shared memory is declared with HT_SHARED and HT_DYN_SHARED, and loops are unrolled with HT_UNROLL, because both
-// need a spelling of their own on the emulated device.
+// Shared memory is declared with HT_SHARED and HT_DYN_SHARED, and loops are unrolled with HT_UNROLL, because
+// both need a spelling of their own on the emulated device.
 
 #if defined(__CUDACC__)
 
@@ -38,8 +39,8 @@ __device__ inline std::int64_t grid_size() { return static_cast<std::int64_t>(gr
 __device__ inline int lane_id() { return thread_id() % 32; }
 __device__ inline int warp_id() { return thread_id() / 32; }
 
-/// Number of this thread among all of a one-dimensional grid, and how many there are: the start and the step of a
-/// grid-stride loop.
+/// Number of this thread among all of a one-dimensional grid, and how many there are: the start and the step
+/// of a grid-stride loop.
 __device__ inline std::int64_t global_id() { return block_id() * block_size() + thread_id(); }
 __device__ inline std::int64_t global_size() { return grid_size() * block_size(); }
 

@@ -39,8 +39,8 @@ __device__ inline T from_compute(C value) {
   return convert_value<T>(value);
 }
 
-/// The product, rounded before anything is added to it: nvcc would make one rounding of the two, and results would
-/// differ from the CPU's.
+/// The product, rounded before anything is added to it: nvcc would make one rounding of the two, and results
+/// would differ from the CPU's.
 __device__ inline float rounded_product(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return __fmul_rn(a, b);

@@ -65,9 +65,9 @@ void link() {
 }  // namespace
 
 void link_families() {
-  link<PointwiseKernels, CopyKernels, ReduceKernels, SoftmaxKernels, ClassLossKernels, NormKernels, IndexKernels,
-       ArrangeKernels, RandomKernels, DropoutKernels, SequenceKernels, EmbeddingKernels, PoolKernels, GemmKernels,
-       ConvKernels, AttentionKernels, OptimizerKernels>();
+  link<PointwiseKernels, CopyKernels, ReduceKernels, SoftmaxKernels, ClassLossKernels, NormKernels,
+       IndexKernels, ArrangeKernels, RandomKernels, DropoutKernels, SequenceKernels, EmbeddingKernels,
+       PoolKernels, GemmKernels, ConvKernels, AttentionKernels, OptimizerKernels>();
 }
 
 }  // namespace cuda

@@ -20,7 +20,8 @@ FaultRecord* record_of(int device) {
   std::lock_guard lock(mutex);
   if (!slot.load(std::memory_order_relaxed)) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, sizeof(FaultRecord), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    check(cudaHostAlloc(&memory, sizeof(FaultRecord), cudaHostAllocMapped | cudaHostAllocPortable),
+          "cudaHostAlloc");
     slot.store(new (memory) FaultRecord{}, std::memory_order_release);
   }
   return slot.load(std::memory_order_relaxed);
@@ -30,7 +31,8 @@ FaultRecord* record_of(int device) {
 
 FaultSink fault_sink(const char* op) {
   void* on_device = nullptr;
-  check(cudaHostGetDevicePointer(&on_device, record_of(current_device_index()), 0), "cudaHostGetDevicePointer");
+  check(cudaHostGetDevicePointer(&on_device, record_of(current_device_index()), 0),
+        "cudaHostGetDevicePointer");
   return {static_cast<FaultRecord*>(on_device), op};
 }
 

@@ -11,8 +11,9 @@ enum class Fault : std::uint32_t {
   kClassOutOfRange,  // a class label that is neither a class nor ignore_index
 };
 
-/// The first fault of a device since it was last looked at. Lies in memory that host and device see, so looking costs no
-/// copy. The host throws it as an Error where it next waits for the device: item(), copies to the host, synchronize().
+/// The first fault of a device since it was last looked at. Lies in memory that host and device see, so
+/// looking costs no copy. The host throws it as an Error where it next waits for the device: item(), copies
+/// to the host, synchronize().
 struct FaultRecord {
   std::uint32_t kind;  // Fault; written last
   std::uint32_t taken;

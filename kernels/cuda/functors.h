@@ -9,13 +9,14 @@
 #include "halftone/kernels/params.h"
 #include "halftone/kernels/update_numbers.h"
 
-// The formulas of kernels/math for device code: the functors of the CPU kernels, used with float, double and I64.
+// The formulas of kernels/math for device code: the functors of the CPU kernels, used with float, double and
+// I64.
 namespace halftone::cuda::math {
 
 #define HALFTONE_FUNCTOR_BODIES
 #define HALFTONE_SCALAR_FUNCTORS
-#include "halftone/kernels/math/pointwise_functors.h"
 #include "halftone/kernels/math/optimizer.h"
+#include "halftone/kernels/math/pointwise_functors.h"
 #undef HALFTONE_SCALAR_FUNCTORS
 #undef HALFTONE_FUNCTOR_BODIES
 

@@ -7,9 +7,10 @@
 
 namespace halftone::cuda {
 
-/// Where the elements of N tensors of one common shape stand: a walk over the shape with one stride per tensor and
-/// dimension, passed to kernels by value. Dimensions that lie together in every tensor are merged, so contiguous
-/// tensors have one. The walk is in row-major order of the shape: element i of the walk is element i of the shape.
+/// Where the elements of N tensors of one common shape stand: a walk over the shape with one stride per
+/// tensor and dimension, passed to kernels by value. Dimensions that lie together in every tensor are merged,
+/// so contiguous tensors have one. The walk is in row-major order of the shape: element i of the walk is
+/// element i of the shape.
 template <int N>
 struct Geometry {
   std::int64_t numel = 1;

@@ -13,8 +13,8 @@ namespace halftone::cuda {
 
 inline constexpr int kThreads = 256;
 
-/// Blocks of `threads` for `count` elements or rows, at most as many as keep the device busy: kernels walk the rest
-/// with a grid-stride loop. 0 for nothing to do.
+/// Blocks of `threads` for `count` elements or rows, at most as many as keep the device busy: kernels walk
+/// the rest with a grid-stride loop. 0 for nothing to do.
 inline unsigned blocks_for(std::int64_t count, int threads = kThreads) {
   const std::int64_t wanted = (count + threads - 1) / threads;
   const std::int64_t enough = std::int64_t{32} * multiprocessor_count();
@@ -53,8 +53,9 @@ struct Kernel<K> {
 
 }  // namespace detail
 
-/// Enqueues kernel K on the current stream: `launch<fill_kernel<float>>(blocks_for(n), kThreads, 0, data, n)`.
-/// `shared`: bytes of dynamic shared memory. An empty grid does nothing. Throws Error when the launch is refused.
+/// Enqueues kernel K on the current stream: `launch<fill_kernel<float>>(blocks_for(n), kThreads, 0, data,
+/// n)`. `shared`: bytes of dynamic shared memory. An empty grid does nothing. Throws Error when the launch is
+/// refused.
 template <auto K, class... A>
 void launch(dim3 grid, dim3 block, std::size_t shared, A&&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;

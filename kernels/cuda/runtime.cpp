@@ -16,8 +16,9 @@ DeviceCount ask_for_devices() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     cudaGetLastError();  // it is not the next call's
-    return {0, status == cudaErrorInsufficientDriver ? "there is no NVIDIA driver, or it is older than this build's CUDA"
-                                                     : cudaGetErrorString(status)};
+    return {0, status == cudaErrorInsufficientDriver
+                   ? "there is no NVIDIA driver, or it is older than this build's CUDA"
+                   : cudaGetErrorString(status)};
   }
   return {std::min(count, kMaxDevices), count > 0 ? "" : "there is no CUDA device"};
 }
@@ -62,7 +63,9 @@ void set_current_device_index(int device) { check(cudaSetDevice(device), "cudaSe
 
 cudaStream_t current_stream() { return current_stream_of(current_device_index()); }
 cudaStream_t current_stream_of(int device) { return streams[static_cast<std::size_t>(device)]; }
-void set_current_stream_of(int device, cudaStream_t stream) { streams[static_cast<std::size_t>(device)] = stream; }
+void set_current_stream_of(int device, cudaStream_t stream) {
+  streams[static_cast<std::size_t>(device)] = stream;
+}
 
 void refuse_while_capturing(const char* op) {
   const cudaStream_t stream = current_stream();
@@ -70,7 +73,9 @@ void refuse_while_capturing(const char* op) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
   if (status != cudaStreamCaptureStatusNone) {
-    fail(op, "waits for the device, which is not possible while a CUDA graph is captured; read values after replay()");
+    fail(op,
+         "waits for the device, which is not possible while a CUDA graph is captured; read values after "
+         "replay()");
   }
 }
 

@@ -15,7 +15,8 @@ inline constexpr int kMaxDevices = 16;
 /// Throws Error naming `call` and CUDA's reason unless `status` is success.
 void check(cudaError_t status, const char* call);
 
-/// How many devices there are, and why none when there is none: no driver (CUDA's error 35) and no device (100) alike.
+/// How many devices there are, and why none when there is none: no driver (CUDA's error 35) and no device
+/// (100) alike.
 struct DeviceCount {
   int count = 0;
   const char* absence = "";
@@ -25,12 +26,14 @@ const DeviceCount& count_devices();
 int current_device_index();
 void set_current_device_index(int device);
 
-/// The stream on which this thread enqueues work for the current device, or for `device`; null is the default stream.
+/// The stream on which this thread enqueues work for the current device, or for `device`; null is the default
+/// stream.
 cudaStream_t current_stream();
 cudaStream_t current_stream_of(int device);
 void set_current_stream_of(int device, cudaStream_t stream);
 
-/// Throws Error naming `op` while the current stream records a graph: what waits for the device cannot be recorded.
+/// Throws Error naming `op` while the current stream records a graph: what waits for the device cannot be
+/// recorded.
 void refuse_while_capturing(const char* op);
 
 /// Of the current device.

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "halftone/tests/simt/control.h"
 #include "halftone/kernels/cuda/cublaslt.h"
+#include "halftone/tests/simt/control.h"
 
 using halftone::cuda::cublaslt;
 

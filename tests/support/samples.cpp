@@ -30,7 +30,8 @@ std::vector<Tensor> floating_tensors(const std::vector<Value>& args) {
   return found;
 }
 
-std::vector<Value> copy_args(const std::vector<Value>& args, ScalarType dtype, bool requires_grad, Device device) {
+std::vector<Value> copy_args(const std::vector<Value>& args, ScalarType dtype, bool requires_grad,
+                             Device device) {
   return map_tensors(args, [&](const Tensor& tensor) {
     const ScalarType to = tensor.is_floating_point() ? dtype : tensor.scalar_type();
     Tensor copy = tensor.detach().to(device, to, /*non_blocking=*/false, /*copy=*/true);

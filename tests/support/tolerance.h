@@ -17,7 +17,8 @@ struct Reference {
   std::vector<double> bound;
 };
 
-/// Computed on the CPU, whatever the device of the tests. One entry per result; integer and bool results have empty bounds: they must be equal.
+/// Computed on the CPU, whatever the device of the tests. One entry per result; integer and bool results have
+/// empty bounds: they must be equal.
 std::vector<Reference> reference(const OpInfo& op, const std::vector<Value>& args, ScalarType output);
 
 }  // namespace halftone::test
