@@ -13,6 +13,7 @@ namespace {
 
 template <class T, class S>
 void load_any(T* dst, const void* source, std::int64_t stride, std::int64_t n) {
+  if (n == 0) return;  // the pointers may be null
   const S* src = static_cast<const S*>(source);
   if (stride == 1) {
     if constexpr (std::is_same_v<T, S>) {
@@ -21,7 +22,6 @@ void load_any(T* dst, const void* source, std::int64_t stride, std::int64_t n) {
       for (std::int64_t i = 0; i < n; ++i) dst[i] = convert_value<T>(src[i]);
     }
   } else if (stride == 0) {
-    if (n == 0) return;
     const T value = convert_value<T>(*src);
     for (std::int64_t i = 0; i < n; ++i) dst[i] = value;
   } else {
