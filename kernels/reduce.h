@@ -29,6 +29,22 @@ enum class ReduceOp : std::uint8_t {
   kVar,           // sum (x - mean)^2 / max(n - correction, 0), in two passes. Params: correction
 };
 
+/// Sums, extremes and counts of integers are exact in int64; everything else of integers needs fractions.
+inline bool has_integer_form(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kProd:
+    case ReduceOp::kMax:
+    case ReduceOp::kMin:
+    case ReduceOp::kAny:
+    case ReduceOp::kAll:
+    case ReduceOp::kCountNonzero:
+      return true;
+    default:
+      return false;
+  }
+}
+
 enum class Cumulative : std::uint8_t { kSum, kProd };
 
 /// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs.

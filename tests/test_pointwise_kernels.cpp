@@ -7,6 +7,7 @@
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/pointwise.h"
 #include "halftone/tests/support/kernel_tensors.h"
+#include "halftone/tests/support/pointwise_inputs.h"
 
 using namespace halftone;
 using namespace halftone::testing;
@@ -21,36 +22,6 @@ void run(Fn fn, const Tensor& out, const std::vector<Tensor>& in, const Params& 
   kernels().run(fn, out, pointers, params);
 }
 
-const Params kParams{{0.75, 1.25, -0.5, 0}};
-
-bool integers_only(Fn fn) {
-  return fn == Fn::kBitwiseAnd || fn == Fn::kBitwiseOr || fn == Fn::kBitwiseXor || fn == Fn::kBitwiseNot;
-}
-
-std::vector<Fn> floating_fns() {
-  std::vector<Fn> fns;
-  for (int i = 0; i < kFnCount; ++i) {
-    if (!integers_only(static_cast<Fn>(i))) fns.push_back(static_cast<Fn>(i));
-  }
-  return fns;
-}
-
-/// Ordinary values, with the special ones mixed in if asked.
-std::vector<Tensor> inputs(ScalarType dtype, int count, std::int64_t n, bool special, unsigned seed) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const double extra[] = {0, -0.0, inf, -inf, std::nan(""), 1, -1, 1e-7, -65504, 1e30, 0.5, 700, -1e-40};
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal(0, 2);
-  std::vector<Tensor> all;
-  for (int k = 0; k < count; ++k) {
-    Tensor t = empty(dtype, {n});
-    for (std::int64_t i = 0; i < n; ++i)
-      put(t, i, special && random() % 4 == 0 ? extra[random() % 13] : normal(random));
-    all.push_back(t);
-  }
-  return all;
-}
-
 }  // namespace
 
 TEST_CASE("an element's result depends on its value alone: not on place, alignment, stride or neighbours",
@@ -61,7 +32,7 @@ TEST_CASE("an element's result depends on its value alone: not on place, alignme
     for (const ScalarType dtype : {kFloat, kHalf, kBFloat16, kDouble}) {
       for (const Fn fn : floating_fns()) {
         INFO(fn_name(fn) << " " << dtype_name(dtype) << " " << cpu::isa_name(isa));
-        const std::vector<Tensor> in = inputs(dtype, kernels().operands(fn), n, true, 7);
+        const std::vector<Tensor> in = pointwise_inputs(dtype, kernels().operands(fn), n, true, 7);
         const Tensor whole = empty(dtype, {n});
         run(fn, whole, in, kParams);
         // Every third element, from an odd address on.
@@ -92,7 +63,7 @@ TEST_CASE("16-bit results are the double result rounded once", "[pointwise]") {
     for (const ScalarType dtype : {kHalf, kBFloat16}) {
       for (const Fn fn : floating_fns()) {
         const int count = kernels().operands(fn);
-        const std::vector<Tensor> in = inputs(dtype, count, n, false, 11);
+        const std::vector<Tensor> in = pointwise_inputs(dtype, count, n, false, 11);
         std::vector<Tensor> wide;
         for (const Tensor& t : in) {
           wide.push_back(empty(kDouble, {n}));
@@ -197,7 +168,7 @@ TEST_CASE("division of floats rounds toward minus infinity as Python does", "[po
 
 TEST_CASE("pointwise results are the same for any number of threads", "[pointwise]") {
   constexpr std::int64_t n = 200003;
-  const std::vector<Tensor> in = inputs(kHalf, 2, n, true, 3);
+  const std::vector<Tensor> in = pointwise_inputs(kHalf, 2, n, true, 3);
   const Tensor one = empty(kFloat, {n}), many = empty(kFloat, {n});
   const int before = get_num_threads();
   set_num_threads(1);

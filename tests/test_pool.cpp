@@ -12,12 +12,14 @@
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/kernels.h"
 #include "halftone/kernels/pool.h"
+#include "halftone/tests/support/pool_shape.h"
 
 using namespace halftone;
 
 namespace {
 
 using i64 = std::int64_t;
+using testing::square_pool;
 
 const PoolKernels& pool() { return cpu_kernels<PoolKernels>(); }
 
@@ -45,31 +47,17 @@ Tensor filled(IntArrayRef sizes, Dtype dtype, unsigned seed) {
   return t;
 }
 
-PoolShape shape(i64 planes, i64 h, i64 w, i64 k, i64 stride, i64 pad = 0, i64 dil = 1,
-                bool ceil_mode = false) {
-  PoolShape s;
-  s.planes = planes;
-  s.h = h;
-  s.w = w;
-  s.kh = s.kw = k;
-  s.stride_h = s.stride_w = stride;
-  s.pad_h = s.pad_w = pad;
-  s.dil_h = s.dil_w = dil;
-  s.ceil_mode = ceil_mode;
-  return s;
-}
-
 std::vector<PoolShape> shapes() {
-  std::vector<PoolShape> all = {shape(3, 6, 8, 2, 2),
-                                shape(2, 7, 7, 3, 2, 1),
-                                shape(2, 7, 9, 3, 1, 1),
-                                shape(2, 9, 8, 3, 2, 1, 2),
-                                shape(2, 7, 10, 2, 2, 0, 1, true),
-                                shape(2, 7, 10, 3, 3, 1, 1, true),
-                                shape(40, 30, 31, 2, 2),
-                                shape(2, 5, 5, 5, 1),
-                                shape(2, 4, 4, 1, 2)};
-  PoolShape line = shape(4, 1, 12, 3, 2, 1);
+  std::vector<PoolShape> all = {square_pool(3, 6, 8, 2, 2),
+                                square_pool(2, 7, 7, 3, 2, 1),
+                                square_pool(2, 7, 9, 3, 1, 1),
+                                square_pool(2, 9, 8, 3, 2, 1, 2),
+                                square_pool(2, 7, 10, 2, 2, 0, 1, true),
+                                square_pool(2, 7, 10, 3, 3, 1, 1, true),
+                                square_pool(40, 30, 31, 2, 2),
+                                square_pool(2, 5, 5, 5, 1),
+                                square_pool(2, 4, 4, 1, 2)};
+  PoolShape line = square_pool(4, 1, 12, 3, 2, 1);
   line.kh = line.stride_h = 1;
   line.pad_h = 0;
   all.push_back(line);
@@ -85,10 +73,10 @@ bool close(double value, double exact, Dtype dtype) {
 }  // namespace
 
 TEST_CASE("output sizes follow PyTorch") {
-  CHECK(shape(1, 7, 7, 2, 2).oh() == 3);
-  CHECK(shape(1, 7, 7, 2, 2, 0, 1, true).oh() == 4);
-  CHECK(shape(1, 5, 5, 2, 3, 1, 1, true).oh() == 2);  // a third window would start in the right padding
-  CHECK(shape(1, 2, 2, 3, 1).oh() == 0);
+  CHECK(square_pool(1, 7, 7, 2, 2).oh() == 3);
+  CHECK(square_pool(1, 7, 7, 2, 2, 0, 1, true).oh() == 4);
+  CHECK(square_pool(1, 5, 5, 2, 3, 1, 1, true).oh() == 2);  // a third window would start in the right padding
+  CHECK(square_pool(1, 2, 2, 3, 1).oh() == 0);
 }
 
 TEST_CASE("max pooling takes the first maximum and remembers where it was") {
@@ -132,7 +120,7 @@ TEST_CASE("a NaN wins, and a window of -inf is -inf at its first place") {
   const double inf = std::numeric_limits<double>::infinity();
   const double values[] = {1, NAN, -inf, -inf, 5, 7, -inf, -inf};
   for (i64 i = 0; i < 8; ++i) set(x, i, values[i]);
-  pool().max_forward(y, index, x, shape(1, 2, 4, 2, 2));
+  pool().max_forward(y, index, x, square_pool(1, 2, 4, 2, 2));
   CHECK(std::isnan(get(y, 0)));
   CHECK(index.data_ptr<i64>()[0] == 1);
   CHECK(get(y, 1) == -inf);
@@ -218,7 +206,7 @@ TEST_CASE("adaptive average pooling covers PyTorch's bins") {
 }
 
 TEST_CASE("pooling does not depend on threads") {
-  const PoolShape s = shape(64, 33, 31, 3, 2, 1);
+  const PoolShape s = square_pool(64, 33, 31, 3, 2, 1);
   const Tensor x = filled({64, 33, 31}, kBFloat16, 7), index = make({64, s.oh(), s.ow()}, kLong);
   const int before = get_num_threads();
   std::vector<Tensor> results;

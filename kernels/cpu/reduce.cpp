@@ -285,22 +285,6 @@ class Reducer {
   T shift_ = 0;
 };
 
-/// Sums, extremes and counts of integers are exact in int64; everything else of integers needs fractions.
-bool has_integer_form(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-    case ReduceOp::kProd:
-    case ReduceOp::kMax:
-    case ReduceOp::kMin:
-    case ReduceOp::kAny:
-    case ReduceOp::kAll:
-    case ReduceOp::kCountNonzero:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void run(ReduceOp op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params) {
   const ReduceGeometry geometry("reduce", out, in, dims);
   if (out.numel() == 0) return;

@@ -209,22 +209,6 @@ class Reduction {
   ReduceJob job_{};
 };
 
-/// Sums, extremes and counts of integers are exact in int64; everything else of integers needs fractions.
-bool has_integer_form(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-    case ReduceOp::kProd:
-    case ReduceOp::kMax:
-    case ReduceOp::kMin:
-    case ReduceOp::kAny:
-    case ReduceOp::kAll:
-    case ReduceOp::kCountNonzero:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void run(ReduceOp op, const Tensor& out, const Tensor& in, DimMask dims, const Params& params) {
   if (!is_floating_point(in.scalar_type()) && has_integer_form(op)) {
     Reduction<std::int64_t>(op, out, in, dims, params).run();

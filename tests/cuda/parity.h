@@ -102,4 +102,16 @@ inline std::string name_of(Layout layout) {
   return kNames[static_cast<std::size_t>(layout)];
 }
 
+/// Uniform numbers in [low, high). Everything between the elements is NaN: reading it would show.
+inline Tensor numbers(ScalarType dtype, const Dims& sizes, Layout layout, double low, double high,
+                      unsigned seed) {
+  const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
+  for (std::int64_t i = 0; i < memory.numel(); ++i) put(memory, i, std::nan(""));
+  std::mt19937 random(seed);
+  for (std::int64_t i = 0; i < t.numel(); ++i) {
+    put(t, i, low + (high - low) * static_cast<double>(random()) * 0x1p-32);
+  }
+  return t;
+}
+
 }  // namespace halftone::testing

@@ -7,11 +7,14 @@
 
 #include "halftone/kernels/pointwise.h"
 #include "halftone/tests/cuda/parity.h"
+#include "halftone/tests/support/pointwise_inputs.h"
 
 using namespace halftone;
 using namespace halftone::testing;
 
 namespace {
+
+constexpr double kHuge = 1e18;  // squared it is still in the range of float32
 
 namespace formulas {
 
@@ -44,37 +47,6 @@ void run(const PointwiseKernels& kernels, Fn fn, const Tensor& out, const std::v
   kernels.run(fn, out, pointers, params);
 }
 
-const Params kParams{{0.75, 1.25, -0.5, 0}};
-
-bool integers_only(Fn fn) {
-  return fn == Fn::kBitwiseAnd || fn == Fn::kBitwiseOr || fn == Fn::kBitwiseXor || fn == Fn::kBitwiseNot;
-}
-
-std::vector<Fn> floating_fns() {
-  std::vector<Fn> fns;
-  for (int i = 0; i < kFnCount; ++i) {
-    if (!integers_only(static_cast<Fn>(i))) fns.push_back(static_cast<Fn>(i));
-  }
-  return fns;
-}
-
-/// Ordinary values, with those that need care mixed in if asked: none whose products leave fp32, which the
-/// device may keep in a fused multiply-add.
-std::vector<Tensor> inputs(ScalarType dtype, int count, std::int64_t n, bool special, unsigned seed) {
-  const double inf = std::numeric_limits<double>::infinity();
-  const double extra[] = {0, -0.0, inf, -inf, std::nan(""), 1, -1, 1e-7, -65504, 1e18, 0.5, 700, -1e-40};
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal(0, 2);
-  std::vector<Tensor> all;
-  for (int k = 0; k < count; ++k) {
-    Tensor t = empty(dtype, {n});
-    for (std::int64_t i = 0; i < n; ++i)
-      put(t, i, special && random() % 4 == 0 ? extra[random() % 13] : normal(random));
-    all.push_back(t);
-  }
-  return all;
-}
-
 std::vector<Tensor> on_device(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> all;
   for (const Tensor& t : tensors) all.push_back(halftone::testing::on_device(t));
@@ -105,7 +77,7 @@ TEST_CASE("device: results of ordinary values are the double result rounded once
     for (const Fn fn : floating_fns()) {
       INFO(fn_name(fn) << " " << dtype_name(dtype));
       REQUIRE(device().operands(fn) == host().operands(fn));
-      const std::vector<Tensor> in = inputs(dtype, host().operands(fn), n, false, 11);
+      const std::vector<Tensor> in = pointwise_inputs(dtype, host().operands(fn), n, false, 11, kHuge);
       std::vector<Tensor> wide;
       for (const Tensor& t : in) {
         wide.push_back(empty(kDouble, {n}));
@@ -140,7 +112,7 @@ TEST_CASE("device: NaN, infinities, zeros and subnormals as on the CPU", "[cuda]
   constexpr std::int64_t n = 611;
   for (const ScalarType dtype : kFloatTypes) {
     for (const Fn fn : floating_fns()) {
-      const std::vector<Tensor> in = inputs(dtype, host().operands(fn), n, true, 7);
+      const std::vector<Tensor> in = pointwise_inputs(dtype, host().operands(fn), n, true, 7, kHuge);
       const Tensor want = empty(dtype, {n});
       run(host(), fn, want, in, kParams);
       const Tensor result = new_on_device(dtype, {n});
@@ -169,7 +141,8 @@ TEST_CASE("device: an element's result depends on its value alone", "[cuda]") {
   for (const ScalarType dtype : kFloatTypes) {
     for (const Fn fn : floating_fns()) {
       INFO(fn_name(fn) << " " << dtype_name(dtype));
-      const std::vector<Tensor> in = on_device(inputs(dtype, host().operands(fn), n, true, 3));
+      const std::vector<Tensor> in =
+          on_device(pointwise_inputs(dtype, host().operands(fn), n, true, 3, kHuge));
       const Tensor whole = new_on_device(dtype, {n});
       run(device(), fn, whole, in, kParams);
       const Tensor want = whole.cpu();

@@ -7,6 +7,7 @@
 #include "halftone/kernels/kernels.h"
 #include "halftone/kernels/pool.h"
 #include "halftone/tests/cuda/parity.h"
+#include "halftone/tests/support/pool_shape.h"
 
 using namespace halftone;
 using namespace halftone::testing;
@@ -16,34 +17,20 @@ namespace {
 const PoolKernels& host() { return cpu_kernels<PoolKernels>(); }
 const PoolKernels& device() { return kernels_for<PoolKernels>(Device(kCUDA)); }
 
-PoolShape shape(std::int64_t planes, std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t stride,
-                std::int64_t pad = 0, std::int64_t dil = 1, bool ceil_mode = false) {
-  PoolShape s;
-  s.planes = planes;
-  s.h = h;
-  s.w = w;
-  s.kh = s.kw = k;
-  s.stride_h = s.stride_w = stride;
-  s.pad_h = s.pad_w = pad;
-  s.dil_h = s.dil_w = dil;
-  s.ceil_mode = ceil_mode;
-  return s;
-}
-
 std::vector<PoolShape> shapes() {
-  std::vector<PoolShape> all = {shape(3, 6, 8, 2, 2),
-                                shape(2, 7, 7, 3, 2, 1),
-                                shape(2, 7, 9, 3, 1, 1),
-                                shape(2, 9, 8, 3, 2, 1, 2),
-                                shape(1, 3, 4, 2, 1, 1, 5),
-                                shape(2, 7, 10, 2, 2, 0, 1, true),
-                                shape(2, 7, 10, 3, 3, 1, 1, true),
-                                shape(9, 20, 21, 2, 2),
-                                shape(2, 5, 5, 5, 1),
-                                shape(2, 4, 4, 1, 2),
-                                shape(0, 4, 4, 2, 2),
-                                shape(2, 2, 2, 3, 1)};
-  PoolShape line = shape(4, 1, 12, 3, 2, 1);
+  std::vector<PoolShape> all = {square_pool(3, 6, 8, 2, 2),
+                                square_pool(2, 7, 7, 3, 2, 1),
+                                square_pool(2, 7, 9, 3, 1, 1),
+                                square_pool(2, 9, 8, 3, 2, 1, 2),
+                                square_pool(1, 3, 4, 2, 1, 1, 5),
+                                square_pool(2, 7, 10, 2, 2, 0, 1, true),
+                                square_pool(2, 7, 10, 3, 3, 1, 1, true),
+                                square_pool(9, 20, 21, 2, 2),
+                                square_pool(2, 5, 5, 5, 1),
+                                square_pool(2, 4, 4, 1, 2),
+                                square_pool(0, 4, 4, 2, 2),
+                                square_pool(2, 2, 2, 3, 1)};
+  PoolShape line = square_pool(4, 1, 12, 3, 2, 1);
   line.kh = line.stride_h = 1;
   line.pad_h = 0;
   all.push_back(line);
