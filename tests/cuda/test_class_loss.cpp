@@ -22,17 +22,6 @@ constexpr std::int64_t kLengths[] = {1, 31, 32, 33, 512, 513, 1000, 1025, 5000, 
 const ClassLossKernels& host() { return cpu_kernels<ClassLossKernels>(); }
 const ClassLossKernels& device() { return kernels_for<ClassLossKernels>(kCUDA); }
 
-/// Everything between the elements is NaN: reading it would show.
-Tensor numbers(ScalarType dtype, const Dims& sizes, Layout layout, double low, double high, unsigned seed) {
-  const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
-  for (std::int64_t i = 0; i < memory.numel(); ++i) put(memory, i, std::nan(""));
-  std::mt19937 random(seed);
-  for (std::int64_t i = 0; i < t.numel(); ++i) {
-    put(t, i, low + (high - low) * static_cast<double>(random()) * 0x1p-32);
-  }
-  return t;
-}
-
 Tensor as_double(const Tensor& t) {
   if (!t.defined() || !is_floating_point(t.scalar_type())) return t;
   const Tensor wide = empty(kDouble, t.sizes().dims());
