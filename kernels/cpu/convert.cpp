@@ -4,6 +4,7 @@
 
 #include "halftone/kernels/convert_value.h"
 
+#define HALFTONE_ISA_WANT_BF16
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/convert.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"
 
@@ -44,9 +45,11 @@ void store_any(void* target, std::int64_t stride, const T* src, std::int64_t n) 
 template <class T>
 Loader<T> loader(ScalarType dtype) {
   if constexpr (std::is_same_v<T, float>) {
-    if (dtype == kHalf) return pick(&baseline::load_half, &avx2::load_half, &avx512::load_half);
+    if (dtype == kHalf)
+      return pick(&baseline::load_half, &avx2::load_half, &avx512::load_half, &avx512_bf16::load_half);
     if (dtype == kBFloat16)
-      return pick(&baseline::load_bfloat16, &avx2::load_bfloat16, &avx512::load_bfloat16);
+      return pick(&baseline::load_bfloat16, &avx2::load_bfloat16, &avx512::load_bfloat16,
+                  &avx512_bf16::load_bfloat16);
   }
   return dispatch_all(dtype, []<class S>() -> Loader<T> { return &load_any<T, S>; });
 }
@@ -54,9 +57,11 @@ Loader<T> loader(ScalarType dtype) {
 template <class T>
 Storer<T> storer(ScalarType dtype) {
   if constexpr (std::is_same_v<T, float>) {
-    if (dtype == kHalf) return pick(&baseline::store_half, &avx2::store_half, &avx512::store_half);
+    if (dtype == kHalf)
+      return pick(&baseline::store_half, &avx2::store_half, &avx512::store_half, &avx512_bf16::store_half);
     if (dtype == kBFloat16)
-      return pick(&baseline::store_bfloat16, &avx2::store_bfloat16, &avx512::store_bfloat16);
+      return pick(&baseline::store_bfloat16, &avx2::store_bfloat16, &avx512::store_bfloat16,
+                  &avx512_bf16::store_bfloat16);
   }
   return dispatch_all(dtype, []<class S>() -> Storer<T> { return &store_any<T, S>; });
 }

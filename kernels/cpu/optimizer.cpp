@@ -62,16 +62,25 @@ double sum_of_powers(const T* x, std::int64_t n, T factor, double p) {
   return sum;
 }
 
-/// x holds padded(n) elements, zeros at the end.
-Partial scan_block(const float* x, std::int64_t n, double factor) {
-  const auto scan = pick(&baseline::scan_floats, &avx2::scan_floats, &avx512::scan_floats);
+/// x holds padded(n) elements, zeros at the end. What the p-norm does not need is looked for only where the
+/// sum of squares says that an element is not finite.
+Partial scan_block(const float* x, std::int64_t n, float factor, double p) {
+  const auto squares = pick(&baseline::sum_of_squares, &avx2::sum_of_squares, &avx512::sum_of_squares);
   Partial partial;
+  partial.sum = squares(x, padded(n), factor);
+  if (std::isfinite(partial.sum) && p == 2) return partial;
+  const auto extremes = pick(&baseline::find_extremes, &avx2::find_extremes, &avx512::find_extremes);
   float largest = 0;
-  scan(x, padded(n), static_cast<float>(factor), &partial.sum, &partial.nonfinite, &largest);
+  extremes(x, padded(n), factor, &partial.nonfinite, &largest);
   partial.largest = largest;
+  if (p != 2 && !std::isinf(p)) partial.sum = sum_of_powers(x, n, factor, p);
   return partial;
 }
-Partial scan_block(const double* x, std::int64_t n, double factor) { return scan_doubles(x, n, factor); }
+Partial scan_block(const double* x, std::int64_t n, double factor, double p) {
+  Partial partial = scan_doubles(x, n, factor);
+  if (p != 2 && !std::isinf(p)) partial.sum = sum_of_powers(x, n, factor, p);
+  return partial;
+}
 
 double norm_of(const std::vector<Partial>& partials, double p) {
   double total = 0;
@@ -81,6 +90,14 @@ double norm_of(const std::vector<Partial>& partials, double p) {
   }
   for (const Partial& partial : partials) total += partial.sum;
   return p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
+}
+
+ScanEntry summary_of(const std::vector<Partial>& partials, double p) {
+  ScanEntry stats;
+  for (const Partial& partial : partials) stats.nonfinite += partial.nonfinite;
+  stats.norm = norm_of(partials, p);
+  if (stats.nonfinite > 0 && std::isfinite(stats.norm)) stats.norm = std::numeric_limits<double>::quiet_NaN();
+  return stats;
 }
 
 /// Brings block after block of the gradient into an array of T; `visit(block, begin, count)` may change it.
@@ -94,15 +111,25 @@ ScanEntry scan_blocks(const Tensor& gradient, double factor, double p, Visit&& v
     load(block, at(gradient, begin), 1, count);
     std::fill(block + count, block + padded(count), T(0));
     visit(block, begin, count);
-    Partial& partial = partials[static_cast<std::size_t>(begin / kBlock)];
-    partial = scan_block(block, count, factor);
-    if (p != 2 && !std::isinf(p)) partial.sum = sum_of_powers(block, count, static_cast<T>(factor), p);
+    partials[static_cast<std::size_t>(begin / kBlock)] = scan_block(block, count, static_cast<T>(factor), p);
   });
-  ScanEntry stats;
-  for (const Partial& partial : partials) stats.nonfinite += partial.nonfinite;
-  stats.norm = norm_of(partials, p);
-  if (stats.nonfinite > 0 && std::isfinite(stats.norm)) stats.norm = std::numeric_limits<double>::quiet_NaN();
-  return stats;
+  return summary_of(partials, p);
+}
+
+/// The same for fp32 gradients that are only looked at, where they lie.
+ScanEntry scan_in_place(const Tensor& gradient, float factor, double p) {
+  const std::int64_t n = gradient.numel(), whole = n / kPad * kPad;
+  const float* const x = gradient.const_data_ptr<float>();
+  std::vector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock) + 1);
+  for_blocks(whole, [&](std::int64_t begin, std::int64_t count) {
+    partials[static_cast<std::size_t>(begin / kBlock)] = scan_block(x + begin, count, factor, p);
+  });
+  if (whole < n) {
+    float rest[kPad] = {};
+    std::copy(x + whole, x + n, rest);
+    partials.back() = scan_block(rest, n - whole, factor, p);
+  }
+  return summary_of(partials, p);
 }
 
 /// Squares of fp64 gradients can overflow or vanish although the norm does not: then it is taken of x /
@@ -122,6 +149,7 @@ void rescue_norm(ScanEntry& stats, const Tensor& gradient, double factor) {
 }
 
 ScanEntry scan_one(const Tensor& gradient, double factor, double p) {
+  if (gradient.scalar_type() == kFloat) return scan_in_place(gradient, static_cast<float>(factor), p);
   if (gradient.scalar_type() != kDouble) {
     return scan_blocks<float>(gradient, factor, p, [](float*, std::int64_t, std::int64_t) {});
   }
@@ -247,37 +275,45 @@ struct Step {
   double inverse_scale;
 };
 
-/// One block of fp32 arithmetic: whatever is not fp32, or not a whole number of vectors, passes through local
-/// arrays.
-class FloatBlock {
+/// One thread's blocks of fp32 arithmetic: whatever is not fp32, or not a whole number of vectors, passes
+/// through local arrays.
+class FloatBlocks {
  public:
-  FloatBlock(const UpdateCall& call, const Step& step, std::int64_t begin, std::int64_t count)
-      : call_(call), step_(step), begin_(begin), count_(count), direct_(count % kPad == 0) {
-    const Tensor& weight = call.master.defined() ? call.master : call.parameter;
-    w_ = bring(weight, weight_);
-    g_ = bring(call.gradient, gradient_);
-    for (std::size_t k = 0; k < 3; ++k)
-      m_[k] = call.moments[k].defined() ? bring(call.moments[k], moment_[k]) : nullptr;
-  }
+  FloatBlocks(const UpdateCall& call, const Step& step)
+      : call_(call),
+        step_(step),
+        update_(pick(&baseline::update_floats, &avx2::update_floats, &avx512::update_floats)),
+        weight_source_(call.master.defined() ? call.master : call.parameter),
+        own_master_(!call.master.defined() && call.parameter.scalar_type() != kFloat),
+        half_copy_(call.shadow.defined() ? call.shadow : call.parameter),
+        has_half_copy_(call.shadow.defined() || call.master.defined()) {}
 
-  UpdateMeter run() {
-    const auto update = pick(&baseline::update_floats, &avx2::update_floats, &avx512::update_floats);
-    const bool own_master = !call_.master.defined() && call_.parameter.scalar_type() != kFloat;
-    if (own_master) std::copy(w_, w_ + count_, before_);
-    update(call_.rule, step_.numbers, w_, g_, m_, padded(count_), static_cast<float>(step_.inverse_scale),
-           static_cast<float>(step_.control.clip_factor));
+  UpdateMeter run(std::int64_t begin, std::int64_t count) {
+    begin_ = begin;
+    count_ = count;
+    direct_ = count % kPad == 0;
+    w_ = bring(weight_source_, weight_);
+    const float* const g = bring(call_.gradient, gradient_);
+    float* m[3];
+    for (std::size_t k = 0; k < 3; ++k)
+      m[k] = call_.moments[k].defined() ? bring(call_.moments[k], moment_[k]) : nullptr;
+    if (own_master_) std::copy(w_, w_ + count_, before_);
+    const bool fused = has_half_copy_ && direct_ && is_low_precision(half_copy_.scalar_type());
+    update_(call_.rule, step_.numbers, w_, g, m, fused ? at(half_copy_, begin_) : nullptr,
+            half_copy_.scalar_type(), padded(count_), static_cast<float>(step_.inverse_scale),
+            static_cast<float>(step_.control.clip_factor));
     UpdateMeter meter;
-    if (own_master) meter = write_without_master();
+    if (own_master_) meter = write_without_master();
     if (call_.master.defined()) {
       if (!direct_) std::copy(w_, w_ + count_, reinterpret_cast<float*>(at(call_.master, begin_)));
-      write(call_.parameter);
-    } else if (!own_master && !direct_) {
+      if (!fused || call_.shadow.defined()) write(call_.parameter);
+    } else if (!own_master_ && !direct_) {
       write(call_.parameter);
     }
-    if (call_.shadow.defined()) write(call_.shadow);
+    if (call_.shadow.defined() && !fused) write(call_.shadow);
     for (std::size_t k = 0; k < 3; ++k) {
-      if (m_[k] && !direct_)
-        std::copy(m_[k], m_[k] + count_, reinterpret_cast<float*>(at(call_.moments[k], begin_)));
+      if (m[k] && !direct_)
+        std::copy(m[k], m[k] + count_, reinterpret_cast<float*>(at(call_.moments[k], begin_)));
     }
     return meter;
   }
@@ -318,9 +354,15 @@ class FloatBlock {
 
   const UpdateCall& call_;
   const Step& step_;
-  std::int64_t begin_, count_;
-  bool direct_;
-  float *w_, *g_, *m_[3];
+  decltype(&baseline::update_floats) update_;
+  const Tensor& weight_source_;
+  bool own_master_;
+  const Tensor& half_copy_;  // what the update itself writes beside the weight
+  bool has_half_copy_;
+  // Of the block in work:
+  std::int64_t begin_ = 0, count_ = 0;
+  bool direct_ = false;
+  float* w_ = nullptr;
   alignas(64) float weight_[kBlock], gradient_[kBlock], moment_[3][kBlock], before_[kBlock];
 };
 
@@ -347,9 +389,12 @@ UpdateMeter update_floats(const UpdateCall& call, const Step& step) {
   const std::int64_t n = call.parameter.numel();
   const bool has_meter = !call.master.defined() && call.parameter.scalar_type() != kFloat;
   std::vector<UpdateMeter> meters(has_meter ? static_cast<std::size_t>((n + kBlock - 1) / kBlock) : 0);
-  for_blocks(n, [&](std::int64_t begin, std::int64_t count) {
-    const UpdateMeter meter = FloatBlock(call, step, begin, count).run();
-    if (has_meter) meters[static_cast<std::size_t>(begin / kBlock)] = meter;
+  parallel_for(n, kBlock * kBlocksPerGrain, [&](std::int64_t begin, std::int64_t end) {
+    FloatBlocks blocks(call, step);
+    for (std::int64_t i = begin; i < end; i += kBlock) {
+      const UpdateMeter meter = blocks.run(i, std::min(kBlock, end - i));
+      if (has_meter) meters[static_cast<std::size_t>(i / kBlock)] = meter;
+    }
   });
   for (const UpdateMeter& meter : meters) {
     total.changed += meter.changed;
@@ -358,13 +403,39 @@ UpdateMeter update_floats(const UpdateCall& call, const Step& step) {
   return total;
 }
 
+/// next_numbers, whose powers are not computed again for a parameter that is as far as the one before it.
+class NumbersOfStep {
+ public:
+  const UpdateNumbers& next(const UpdateSettings& settings, UpdateCounters& counters, bool has_moment) {
+    const bool same = settings_ == &settings && counters.steps == before_.steps &&
+                      counters.primed == before_.primed && has_moment == has_moment_;
+    if (same) {
+      counters = after_;
+      return numbers_;
+    }
+    settings_ = &settings;
+    before_ = counters;
+    has_moment_ = has_moment;
+    numbers_ = next_numbers(settings, counters, has_moment);
+    after_ = counters;
+    return numbers_;
+  }
+
+ private:
+  const UpdateSettings* settings_ = nullptr;
+  UpdateCounters before_, after_;
+  bool has_moment_ = false;
+  UpdateNumbers numbers_;
+};
+
 void update(const std::vector<UpdateCall>& calls, const Tensor& settings, const Tensor& control) {
   auto* shared = record_data<StepControl>(control);
   if (shared->skip) return;
+  NumbersOfStep numbers;
   for (const UpdateCall& call : calls) {
     const UpdateSettings& own = record_data<UpdateSettings>(settings)[call.group];
     auto* counters = record_data<UpdateCounters>(call.counters);
-    const Step step{*shared, next_numbers(own, *counters, call.moments[0].defined()), value_of(call.factor)};
+    const Step step{*shared, numbers.next(own, *counters, call.moments[0].defined()), value_of(call.factor)};
     if (call.parameter.scalar_type() == kDouble) {
       update_doubles(call, step);
       continue;

@@ -39,6 +39,9 @@ class Rows {
   }
 
   std::int64_t count() const { return count_; }
+  /// The elements of a row lie side by side.
+  bool is_dense() const { return stride_ == 1 || length_ == 1; }
+  std::byte* row(std::int64_t r) const { return data_ + offset(r); }
   std::int64_t length() const { return length_; }
 
   /// Row `r` into `row`, which holds padded(length()) elements; the rest becomes `padding`.
@@ -46,10 +49,22 @@ class Rows {
     load_(row, data_ + offset(r), stride_, length_);
     std::fill(row + length_, row + padded(length_), padding);
   }
-  /// How many of the rows r .. end - 1 are best read together: neighbours whose elements lie side by side.
-  std::int64_t group(std::int64_t r, std::int64_t end) const {
+  /// How many of the rows r .. end - 1, at most `most`, are best read together: neighbours whose elements lie
+  /// side by side.
+  std::int64_t group(std::int64_t r, std::int64_t end, std::int64_t most = kRowGroup) const {
     if (stride_ == 1 || count_ == 0 || sizes_.empty() || strides_.back() != 1) return 1;
-    return std::min({kRowGroup, sizes_.back() - r % sizes_.back(), end - r});
+    return std::min({most, sizes_.back() - r % sizes_.back(), end - r});
+  }
+  /// `count` rows of one group as the columns of a matrix whose lines are `step` elements long.
+  void load_columns(std::int64_t r, std::int64_t count, T* matrix, std::int64_t step) const {
+    const std::byte* from = row(r);
+    for (std::int64_t i = 0; i < length_; ++i)
+      load_(matrix + i * step, from + i * stride_ * element_size_, 1, count);
+  }
+  void store_columns(std::int64_t r, std::int64_t count, const T* matrix, std::int64_t step) const {
+    std::byte* const to = row(r);
+    for (std::int64_t i = 0; i < length_; ++i)
+      store_(to + i * stride_ * element_size_, 1, matrix + i * step, count);
   }
   /// `count` rows of one group, `step` elements apart in scratch memory.
   void load(std::int64_t r, std::int64_t count, T* rows, std::int64_t step, T padding) const {

@@ -30,6 +30,15 @@ HALFTONE_INLINE F32 scale(F32 a, I32 n) {
   return a * power_of_two(half) * power_of_two(n - half);
 }
 
+/// The same for a whole n in a float.
+HALFTONE_INLINE F32 scale(F32 a, F32 n) {
+#if HALFTONE_ISA_LEVEL >= 2
+  return _mm512_scalef_ps(a.v, n.v);
+#else
+  return scale(a, to_int(n));
+#endif
+}
+
 /// (e^r - 1 - r) / r^2 for |r| <= 0.35.
 HALFTONE_INLINE F32 exp_tail(F32 r) {
   F32 p = fma(F32(0.000198527617612853646278381), r, F32(0.00139304355252534151077271));
@@ -44,24 +53,45 @@ HALFTONE_INLINE F32 minus_n_ln2(F32 x, F32 n) {
   return fnma(n, F32(-2.12194440e-4), fnma(n, F32(0.693359375), x));
 }
 
+/// e^x = y 2^n with y in (0.7, 1.42), for -106 <= x <= 90.
+struct ExpParts {
+  F32 y, n;
+};
+HALFTONE_INLINE ExpParts exp_parts(F32 x) {
+  const F32 n = round_even(x * F32(1.44269504088896340736));
+  const F32 r = minus_n_ln2(x, n);
+  return {fma(r * r, exp_tail(r), r) + F32(1.0), n};
+}
+
 /// e^x * 2^shift.
 HALFTONE_INLINE F32 exp_shifted(F32 x, int shift) {
-  const F32 bounded = max_second(F32(-106.0), min_second(F32(90.0), x));  // NaN stays
-  const F32 n = round_even(bounded * F32(1.44269504088896340736));
-  const F32 r = minus_n_ln2(bounded, n);
-  const F32 y = fma(r * r, exp_tail(r), r) + F32(1.0);
-  return scale(y, to_int(n) + I32(shift));
+  const ExpParts e = exp_parts(max_second(F32(-106.0), min_second(F32(90.0), x)));  // NaN stays
+  return scale(e.y, e.n + F32(shift));
 }
 
 /// e^x. 1 | 1
-HALFTONE_INLINE F32 exp(F32 x) { return exp_shifted(x, 0); }
+HALFTONE_INLINE F32 exp(F32 x) {
+  const ExpParts e = exp_parts(max_second(F32(-106.0), min_second(F32(90.0), x)));
+  return scale(e.y, e.n);
+}
+
+/// The same for x <= 0, not NaN: equal to exp bit for bit, in fewer steps. -infinity gives 0.
+HALFTONE_INLINE F32 exp_nonpositive(F32 x) {
+  const ExpParts e = exp_parts(max_second(F32(-106.0), x));
+#if HALFTONE_ISA_LEVEL >= 2
+  return scale(e.y, e.n);
+#else
+  // y 2^(n + 32) is a normal number, so that adding to the exponent's bits is exact.
+  return as_float(as_int(e.y) + shift_left<23>(to_int(e.n) + I32(32))) * F32(0x1p-32);
+#endif
+}
 
 /// 2^x. 1 | 1
 HALFTONE_INLINE F32 exp2(F32 x) {
   const F32 bounded = max_second(F32(-152.0), min_second(F32(129.0), x));
   const F32 n = round_even(bounded);
   const F32 r = (bounded - n) * F32(0.693147180559945309417);
-  return scale(fma(r * r, exp_tail(r), r) + F32(1.0), to_int(n));
+  return scale(fma(r * r, exp_tail(r), r) + F32(1.0), n);
 }
 
 /// e^x - 1. 2 | 2

@@ -1,7 +1,7 @@
 // Update rules of the optimizers: one functor per formula, generic in the vector type V (F32, float or
 // double). A rule changes the weight `w` and its moments, given the true gradient `g`. The formulas are
-// PyTorch's, in PyTorch's order of operations, without fused multiply-adds. Pasted into each ISA namespace
-// like pointwise_functors.h: no include guard.
+// PyTorch's, in PyTorch's order of operations except where a rule says otherwise, without fused
+// multiply-adds. Pasted into each ISA namespace like pointwise_functors.h: no include guard.
 
 #ifdef HALFTONE_FUNCTOR_BODIES
 
@@ -29,9 +29,10 @@ struct SgdRule {
 };
 
 /// Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019: `decoupled` decay). Moments: m, v,
-/// largest v.
+/// largest v. The second moment's correction stands in eps and the step size, as in section 2 of the paper:
+/// one division per element less.
 struct AdamRule {
-  double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, correction2_sqrt;
+  double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, step_size;
   bool amsgrad;
   HALFTONE_HD explicit AdamRule(const UpdateNumbers& n)
       : decay(n.decoupled ? 1 - n.lr * n.weight_decay : 1),
@@ -39,9 +40,8 @@ struct AdamRule {
         one_minus_beta1(1 - n.a),
         beta2(n.b),
         one_minus_beta2(1 - n.b),
-        eps(n.eps),
-        step_size(n.lr / n.correction1),
-        correction2_sqrt(n.correction2_sqrt),
+        eps(n.eps * n.correction2_sqrt),
+        step_size(n.lr * n.correction2_sqrt / n.correction1),
         amsgrad(n.flag) {}
 
   template <class V>
@@ -55,8 +55,7 @@ struct AdamRule {
       largest = max(largest, v);
       second = largest;
     }
-    const V denominator = sqrt(second) / V(correction2_sqrt) + V(eps);
-    w = w - V(step_size) * m / denominator;
+    w = w - V(step_size) * m / (sqrt(second) + V(eps));
   }
 };
 
