@@ -1,9 +1,16 @@
 #include "halftone/engine/generator.h"
 
+#include <mutex>
+
 #include "halftone/engine/capture.h"
 #include "halftone/engine/error.h"
 
 namespace halftone {
+
+struct Generator::Shared {
+  std::mutex mutex;
+  PhiloxState state;
+};
 
 Generator::Generator(std::uint64_t seed) : shared_(std::make_shared<Shared>()) { shared_->state.seed = seed; }
 

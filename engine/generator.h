@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "halftone/engine/device.h"
@@ -38,10 +37,7 @@ class Generator {
  private:
   void join_capture() const;
 
-  struct Shared {
-    std::mutex mutex;
-    PhiloxState state;
-  };
+  struct Shared;
   std::shared_ptr<Shared> shared_;
 };
 
