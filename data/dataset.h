@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "halftone/data/example.h"
@@ -10,6 +12,12 @@ namespace halftone::data::datasets {
 template <class Source, class Transform>
 class MapDataset;
 
+/// Whether batches of this kind may be absent: those of stateful datasets.
+template <class Batch>
+inline constexpr bool is_optional_batch = false;
+template <class Batch>
+inline constexpr bool is_optional_batch<std::optional<Batch>> = true;
+
 /// A collection that is asked for batches. `Self` is the deriving class.
 template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<std::size_t>>
 class BatchDataset {
@@ -17,6 +25,8 @@ class BatchDataset {
   using SelfType = Self;
   using BatchType = Batch;
   using BatchRequestType = BatchRequest;
+  /// It says itself when an epoch is over.
+  static constexpr bool is_stateful = is_optional_batch<Batch>;
 
   virtual ~BatchDataset() = default;
   virtual Batch get_batch(BatchRequest request) = 0;
@@ -51,21 +61,79 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
   }
 };
 
+/// A collection that hands out examples in an order of its own: get_batch is asked for so many of them.
+/// Loaded with a StreamSampler.
+template <class Self, class Batch = std::vector<Example<>>>
+using StreamDataset = BatchDataset<Self, Batch, std::size_t>;
+
+/// A collection that knows where it is: get_batch gives nullopt at the end of the epoch, and reset() begins
+/// the next one. It needs no sampler. Loaders share it among their workers, so get_batch has to be
+/// thread-safe then.
+template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = std::size_t>
+class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchRequest> {
+ public:
+  virtual void reset() = 0;
+};
+
+/// A dataset that several others refer to: copies share it. Its get_batch has to be thread-safe where a
+/// loader has workers.
+template <class UnderlyingDataset>
+class SharedBatchDataset
+    : public BatchDataset<SharedBatchDataset<UnderlyingDataset>, typename UnderlyingDataset::BatchType,
+                          typename UnderlyingDataset::BatchRequestType> {
+ public:
+  using BatchType = typename UnderlyingDataset::BatchType;
+  using BatchRequestType = typename UnderlyingDataset::BatchRequestType;
+
+  /// Throws Error when it is null.
+  SharedBatchDataset(std::shared_ptr<UnderlyingDataset> dataset) : dataset_(std::move(dataset)) {
+    if (!dataset_) fail("SharedBatchDataset", "the dataset is null");
+  }
+  BatchType get_batch(BatchRequestType request) override { return dataset_->get_batch(std::move(request)); }
+  std::optional<std::size_t> size() const override { return dataset_->size(); }
+  void reset() requires requires(UnderlyingDataset& dataset) { dataset.reset(); }
+  { dataset_->reset(); }
+  UnderlyingDataset& operator*() { return *dataset_; }
+  UnderlyingDataset* operator->() { return dataset_.get(); }
+
+ private:
+  std::shared_ptr<UnderlyingDataset> dataset_;
+};
+
+/// Makes a dataset that is shared rather than copied.
+template <class UnderlyingDataset, class... Args>
+SharedBatchDataset<UnderlyingDataset> make_shared_dataset(Args&&... args) {
+  return std::make_shared<UnderlyingDataset>(std::forward<Args>(args)...);
+}
+
+/// What a transform makes of a source's batches: absent where they are.
+template <class Source, class Transform>
+using MappedBatch =
+    std::conditional_t<Source::is_stateful, std::optional<typename Transform::OutputBatchType>,
+                       typename Transform::OutputBatchType>;
+
 /// A dataset with a transform applied to its batches.
 template <class Source, class Transform>
-class MapDataset : public BatchDataset<MapDataset<Source, Transform>, typename Transform::OutputBatchType,
+class MapDataset : public BatchDataset<MapDataset<Source, Transform>, MappedBatch<Source, Transform>,
                                        typename Source::BatchRequestType> {
  public:
   using DatasetType = Source;
   using TransformType = Transform;
   using BatchRequestType = typename Source::BatchRequestType;
-  using OutputBatchType = typename Transform::OutputBatchType;
+  using OutputBatchType = MappedBatch<Source, Transform>;
 
   MapDataset(Source source, Transform transform)
       : source_(std::move(source)), transform_(std::move(transform)) {}
   OutputBatchType get_batch(BatchRequestType request) override {
-    return transform_.apply_batch(source_.get_batch(request));
+    if constexpr (Source::is_stateful) {
+      auto batch = source_.get_batch(std::move(request));
+      return batch ? OutputBatchType(transform_.apply_batch(std::move(*batch))) : OutputBatchType();
+    } else {
+      return transform_.apply_batch(source_.get_batch(std::move(request)));
+    }
   }
+  void reset() requires requires(Source& source) { source.reset(); }
+  { source_.reset(); }
   std::optional<std::size_t> size() const override { return source_.size(); }
   const Source& dataset() const { return source_; }
   const Transform& transform() const { return transform_; }
@@ -106,4 +174,6 @@ class TensorBatches : public BatchDataset<TensorBatches, Example<>> {
 namespace halftone::data {
 using datasets::BatchDataset;
 using datasets::Dataset;
+using datasets::StatefulDataset;
+using datasets::StreamDataset;
 }  // namespace halftone::data

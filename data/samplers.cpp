@@ -38,4 +38,66 @@ std::optional<std::vector<std::size_t>> SequentialSampler::next(std::size_t batc
   return batch;
 }
 
+void StreamSampler::reset(std::optional<std::size_t> new_size) {
+  if (new_size) epoch_size_ = *new_size;
+  index_ = 0;
+}
+
+std::optional<BatchSize> StreamSampler::next(std::size_t batch_size) {
+  const std::size_t count = std::min(batch_size, epoch_size_ - index_);
+  if (count == 0) return std::nullopt;
+  index_ += count;
+  return BatchSize(count);
+}
+
+DistributedRandomSampler::DistributedRandomSampler(std::size_t size, std::size_t num_replicas,
+                                                   std::size_t rank, bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {
+  reset();
+}
+
+void DistributedRandomSampler::reset(std::optional<std::size_t> new_size) {
+  if (new_size) size_ = *new_size;
+  index_ = 0;
+  populate();
+}
+
+void DistributedRandomSampler::populate() {
+  const Tensor order =
+      randperm(static_cast<std::int64_t>(size_), Generator(epoch_), TensorOptions(kLong).device(kCPU));
+  const std::int64_t* all = order.data_ptr<std::int64_t>();
+  const std::size_t count = size_ == 0 ? 0 : local_sample_count(), begin = rank_ * count;
+  indices_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    indices_[i] = static_cast<std::size_t>(all[(begin + i) % size_]);  // the last part goes on at the front
+  }
+}
+
+std::optional<std::vector<std::size_t>> DistributedRandomSampler::next(std::size_t batch_size) {
+  const std::size_t count = std::min(batch_size, indices_.size() - index_);
+  if (count == 0) return std::nullopt;
+  const auto from = indices_.begin() + static_cast<std::ptrdiff_t>(index_);
+  index_ += count;
+  return std::vector<std::size_t>(from, from + static_cast<std::ptrdiff_t>(count));
+}
+
+DistributedSequentialSampler::DistributedSequentialSampler(std::size_t size, std::size_t num_replicas,
+                                                           std::size_t rank, bool allow_duplicates)
+    : DistributedSampler(size, num_replicas, rank, allow_duplicates) {}
+
+void DistributedSequentialSampler::reset(std::optional<std::size_t> new_size) {
+  if (new_size) size_ = *new_size;
+  index_ = 0;
+}
+
+std::optional<std::vector<std::size_t>> DistributedSequentialSampler::next(std::size_t batch_size) {
+  const std::size_t own = size_ == 0 ? 0 : local_sample_count();
+  const std::size_t count = std::min(batch_size, own - index_);
+  if (count == 0) return std::nullopt;
+  std::vector<std::size_t> batch(count);
+  for (std::size_t i = 0; i < count; ++i) batch[i] = (rank_ * own + index_ + i) % size_;
+  index_ += count;
+  return batch;
+}
+
 }  // namespace halftone::data::samplers

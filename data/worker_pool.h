@@ -1,13 +1,9 @@
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <thread>
-#include <vector>
 
 namespace halftone::data {
 
@@ -26,21 +22,17 @@ class WorkerPool {
   void submit(Job job);
   /// Drops the jobs that have not started.
   void clear();
+  /// Waits until no job runs.
+  void wait_until_idle();
   /// Waits until `done()` holds; it is asked after every job, never while one of them writes what it reads.
-  /// Returns false after `timeout`.
-  bool wait(const std::function<bool()>& done, std::optional<std::chrono::milliseconds> timeout);
+  /// Returns false after `timeout` milliseconds.
+  bool wait(const std::function<bool()>& done, std::optional<std::int64_t> timeout);
   /// Runs `publish` so that wait() sees all of it or nothing.
   void publish(const std::function<void()>& publish);
 
  private:
-  void run(std::size_t worker);
-
-  std::mutex mutex_;
-  std::condition_variable submitted_;
-  std::condition_variable finished_;
-  std::deque<Job> jobs_;
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  struct State;  // keeps the thread headers out of every program that loads data
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace halftone::data

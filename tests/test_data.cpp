@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -208,11 +209,22 @@ TEST_CASE("an exception comes out where its batch would have, and the loader goe
     REQUIRE(values(it->data) == List{0, 1, 2});
     ++it;
     REQUIRE(values(it->data) == List{3, 4, 5});
-    REQUIRE_THROWS_WITH(++it, "no example 7");
+    REQUIRE_THROWS_WITH(++it, Contains("no example 7"));
     ++it;
     REQUIRE(values(it->data) == List{9, 10, 11});
     ++it;
     REQUIRE(it == loader->end());
+  }
+}
+
+TEST_CASE("a worker's exception keeps the original") {
+  auto loader = loader_of<samplers::SequentialSampler>(2, DataLoaderOptions(1).workers(1), /*bad=*/0);
+  try {
+    loader->begin();
+    FAIL("no exception");
+  } catch (const WorkerException& error) {
+    CHECK_THAT(error.what(), Contains("worker thread. Original message: no example 0"));
+    CHECK_THROWS_WITH(std::rethrow_exception(error.original_exception), "no example 0");
   }
 }
 
@@ -321,4 +333,131 @@ TEST_CASE("samplers") {
   REQUIRE(b.next(20)->size() == 3);
   REQUIRE(b.index() == 3);
   REQUIRE_THAT(error_of([] { samplers::RandomSampler(-1); }), Contains("negative"));
+}
+
+TEST_CASE("distributed samplers share the examples out") {
+  using Indices = std::vector<std::size_t>;
+  for (const bool duplicates : {true, false}) {
+    std::multiset<std::size_t> seen;
+    Indices sizes;
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      samplers::DistributedRandomSampler sampler(10, 3, rank, duplicates);
+      const auto first = sampler.next(100);
+      REQUIRE(first);
+      seen.insert(first->begin(), first->end());
+      sizes.push_back(first->size());
+      CHECK(sampler.index() == first->size());
+      CHECK_FALSE(sampler.next(1));
+      sampler.reset();
+      CHECK(sampler.next(100) == first);  // the same epoch
+      sampler.set_epoch(1);
+      sampler.reset();
+      CHECK(sampler.next(100) != first);
+    }
+    CHECK(sizes == (duplicates ? Indices{4, 4, 4} : Indices{3, 3, 3}));
+    CHECK(std::set<std::size_t>(seen.begin(), seen.end()).size() == (duplicates ? 10u : 9u));
+  }
+  samplers::DistributedSequentialSampler last(10, 3, 2), dropping(10, 3, 2, false);
+  CHECK(last.next(3) == Indices{8, 9, 0});
+  CHECK(last.next(3) == Indices{1});
+  CHECK_FALSE(last.next(3));
+  CHECK(dropping.next(9) == Indices{6, 7, 8});
+  last.reset(3);
+  CHECK(last.next(9) == Indices{2});
+  CHECK(samplers::DistributedRandomSampler(0, 2, 1).next(4) == std::nullopt);
+  CHECK_THAT(error_of([] { samplers::DistributedSequentialSampler(4, 2, 2); }), Contains("rank"));
+  CHECK_THAT(error_of([] { samplers::DistributedRandomSampler(4, 0, 0); }), Contains("num_replicas"));
+}
+
+namespace {
+
+/// Hands out numbers in an order of its own.
+struct Stream : StreamDataset<Stream, std::vector<int>> {
+  std::vector<int> get_batch(std::size_t count) override {
+    std::vector<int> batch;
+    for (std::size_t i = 0; i < count; ++i) batch.push_back(next++);
+    return batch;
+  }
+  std::optional<std::size_t> size() const override { return std::nullopt; }
+  int next = 0;
+};
+
+/// Ends after `last` numbers; safe to call from several threads.
+struct Counter : StatefulDataset<Counter, std::vector<int>> {
+  explicit Counter(int last) : last(last) {}
+  Counter(const Counter& other) : StatefulDataset<Counter, std::vector<int>>(other), last(other.last) {}
+  std::optional<std::vector<int>> get_batch(std::size_t count) override {
+    std::vector<int> batch;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int number = next++;
+      if (number < last) batch.push_back(number);
+    }
+    return batch.empty() ? std::nullopt : std::optional(batch);
+  }
+  std::optional<std::size_t> size() const override { return std::nullopt; }
+  void reset() override { next = 0; }
+  int last;
+  std::atomic<int> next{0};
+};
+
+struct Doubled : transforms::BatchTransform<std::vector<int>, std::vector<int>> {
+  std::vector<int> apply_batch(std::vector<int> batch) override {
+    for (int& number : batch) number *= 2;
+    return batch;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("stream datasets") {
+  auto loader = make_data_loader(Stream().map(Doubled()), samplers::StreamSampler(5), DataLoaderOptions(2));
+  for (const int start : {0, 10}) {  // the stream goes on in the next epoch
+    std::vector<int> seen;
+    for (auto& batch : *loader) seen.insert(seen.end(), batch.begin(), batch.end());
+    REQUIRE(seen == std::vector<int>{start, start + 2, start + 4, start + 6, start + 8});
+  }
+  auto dropping =
+      make_data_loader(Stream(), samplers::StreamSampler(5), DataLoaderOptions(2).drop_last(true));
+  std::size_t count = 0;
+  for (auto& batch : *dropping) count += batch.size();
+  REQUIRE(count == 4);
+  REQUIRE_THAT(error_of([] { make_data_loader(Stream()); }), Contains("pass a sampler"));
+}
+
+TEST_CASE("stateful datasets end by themselves, and are shared by the workers") {
+  for (const std::size_t workers : {0, 1, 3}) {
+    auto loader = make_data_loader(Counter(11).map(Doubled()), DataLoaderOptions(2).workers(workers));
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::set<int> seen;
+      for (auto& batch : *loader) seen.insert(batch.begin(), batch.end());
+      REQUIRE(seen.size() == 11);
+      REQUIRE(*seen.rbegin() == 20);
+      loader->begin();  // left at once
+    }
+    loader->join();
+  }
+  auto shared = datasets::make_shared_dataset<Counter>(5);
+  auto loader = make_data_loader(shared, DataLoaderOptions(5).workers(2));
+  std::size_t count = 0;
+  for (auto& batch : *loader) count += batch.size();
+  REQUIRE(count == 5);
+  REQUIRE(shared->next >= 5);
+}
+
+TEST_CASE("without enforced ordering nothing waits for a slow batch") {
+  struct Uneven : Dataset<Uneven, int> {
+    int get(std::size_t i) override {
+      if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      return static_cast<int>(i);
+    }
+    std::optional<std::size_t> size() const override { return 8; }
+  };
+  auto loader = make_data_loader<samplers::SequentialSampler>(
+      Uneven(), DataLoaderOptions(1).workers(2).max_jobs(8).enforce_ordering(false));
+  std::vector<int> seen;
+  for (auto& batch : *loader) seen.push_back(batch[0]);
+  REQUIRE(seen.size() == 8);
+  REQUIRE(seen.front() != 0);
+  std::sort(seen.begin(), seen.end());
+  REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
 }
