@@ -4,6 +4,7 @@
 
 #include "halftone/io/checkpoint.h"
 #include "halftone/io/npy.h"
+#include "halftone/io/npz.h"
 #include "halftone/io/safetensors.h"
 #include "halftone/io/serialize.h"
 #include "halftone/io/state_file.h"

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "halftone/autograd/grad_mode.h"
-#include "halftone/io/atomic_file.h"
 #include "halftone/io/input_file.h"
 
 namespace halftone::io {
@@ -162,7 +161,7 @@ std::string read_header(InputFile& file) {
 
 }  // namespace
 
-void save_npy(const std::string& path, const Tensor& tensor) {
+void save_npy(const Destination& to, const Tensor& tensor) {
   const std::string_view descr = descr_of(tensor.scalar_type());
   if (descr.empty())
     fail("save_npy", "NumPy has no ", tensor.scalar_type(), ": convert with .to(kFloat) first");
@@ -175,18 +174,18 @@ void save_npy(const std::string& path, const Tensor& tensor) {
   header += '\n';
   NoGradGuard no_grad;
   const Tensor data = tensor.detach().cpu().contiguous();
-  AtomicFile file(path);
-  file.write(kMagic.data(), kMagic.size());
+  const std::unique_ptr<Sink> file = to.open();
+  file->write(kMagic.data(), kMagic.size());
   const char prefix[4] = {1, 0, static_cast<char>(header.size() & 0xff),
                           static_cast<char>(header.size() >> 8)};
-  file.write(prefix, 4);
-  file.write(header.data(), header.size());
-  if (data.nbytes() > 0) file.write(data.data_ptr(), data.nbytes());
-  file.commit();
+  file->write(prefix, 4);
+  file->write(header.data(), header.size());
+  if (data.nbytes() > 0) file->write(data.data_ptr(), data.nbytes());
+  file->commit();
 }
 
-Tensor load_npy(const std::string& path) {
-  InputFile file("load_npy", path);
+Tensor load_npy(const Origin& from) {
+  InputFile file("load_npy", from);
   const std::string text = read_header(file);
   HeaderParser header(file, text);
   header.parse();
@@ -198,13 +197,15 @@ Tensor load_npy(const std::string& path) {
   } catch (const Error& error) {
     file.bad(error.what());
   }
-  if (file.left() % element_size(dtype) != 0 || file.left() / element_size(dtype) != elements)
-    file.bad("shape ", shape, " of ", dtype, " does not fit ", file.left(), " bytes of data");
+  const bool fits = file.is_open_ended() ? elements <= file.left() / element_size(dtype)
+                                         : file.left() % element_size(dtype) == 0 &&
+                                               file.left() / element_size(dtype) == elements;
+  if (!fits) file.bad("shape ", shape, " of ", dtype, " does not fit ", file.left(), " bytes of data");
 
   if (*header.fortran) std::reverse(shape.begin(), shape.end());
   NoGradGuard no_grad;
   Tensor result = empty(shape, TensorOptions(dtype).device(kCPU));
-  if (file.left() > 0) file.read(result.data_ptr(), static_cast<std::size_t>(file.left()));
+  if (elements > 0) file.read(result.data_ptr(), static_cast<std::size_t>(elements) * element_size(dtype));
   if (dtype == kBool) {  // any byte but 0 is true to NumPy
     auto* bytes = static_cast<unsigned char*>(result.data_ptr());
     for (std::int64_t i = 0; i < result.numel(); ++i) bytes[i] = bytes[i] != 0;

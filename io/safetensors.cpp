@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "halftone/autograd/grad_mode.h"
-#include "halftone/io/atomic_file.h"
 #include "halftone/io/input_file.h"
 
 namespace halftone::io {
@@ -65,7 +64,7 @@ std::string shown(const Json& value) {
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_("load", path) {}
+  explicit Reader(const Origin& from) : file_("load", from) {}
 
   SafeTensors read() {
     SafeTensors result;
@@ -185,7 +184,8 @@ class Reader {
                   entry.begin < at ? ": it overlaps another one" : ": there is a gap");
       at = entry.end;
     }
-    if (at != file_.left()) file_.bad(file_.left(), " bytes of data, the header describes ", at);
+    if (at != file_.left() && !file_.is_open_ended())
+      file_.bad(file_.left(), " bytes of data, the header describes ", at);
   }
 
   void check_bools(const Entry& entry, const Tensor& tensor) const {
@@ -201,7 +201,7 @@ class Reader {
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors,
+void save_safetensors(const Destination& to, const NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
@@ -224,19 +224,19 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   text.append((8 - text.size() % 8) % 8, ' ');  // the data starts aligned
   if (text.size() > kLargestHeader) fail("save", "a header of ", text.size(), " bytes is too large");
 
-  AtomicFile file(path);
+  const std::unique_ptr<Sink> file = to.open();
   std::string length(8, '\0');
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
-  file.write(length.data(), length.size());
-  file.write(text.data(), text.size());
+  file->write(length.data(), length.size());
+  file->write(text.data(), text.size());
   NoGradGuard no_grad;
   for (const auto& item : tensors) {
     const Tensor data = item.value().detach().cpu().contiguous();
-    if (data.nbytes() > 0) file.write(data.data_ptr(), data.nbytes());
+    if (data.nbytes() > 0) file->write(data.data_ptr(), data.nbytes());
   }
-  file.commit();
+  file->commit();
 }
 
-SafeTensors load_safetensors(const std::string& path) { return Reader(path).read(); }
+SafeTensors load_safetensors(const Origin& from) { return Reader(from).read(); }
 
 }  // namespace halftone::io

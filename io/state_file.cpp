@@ -47,7 +47,7 @@ StateDict::Value decode(const std::string& key, std::string_view text) {
 
 }  // namespace
 
-void save_state(const std::string& path, const StateDict& state) {
+void save_state(const Destination& to, const StateDict& state) {
   NamedTensors tensors("tensor");
   std::map<std::string, std::string> metadata;
   for (const auto& [name, value] : state) {
@@ -57,14 +57,14 @@ void save_state(const std::string& path, const StateDict& state) {
       fail("save", "entry '", name, "' occurs twice");
     }
   }
-  save_safetensors(path, tensors, metadata);
+  save_safetensors(to, tensors, metadata);
 }
 
-StateDict load_state(const std::string& path) {
-  const SafeTensors file = load_safetensors(path);
+StateDict load_state(const Origin& from) {
+  const SafeTensors file = load_safetensors(from);
   StateDict state;
   for (const auto& item : file.tensors) state.set(item.key(), item.value());
-  naming_source(path, [&] {
+  naming_source(from.name(), [&] {
     for (const auto& [key, text] : file.metadata) {
       if (key == "format" && text == "pt") continue;  // written for Python; no value of ours looks like that
       if (state.contains(key)) fail("load", "entry '", key, "' occurs twice");
