@@ -35,11 +35,9 @@ optim::StepReport GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 Tensor GradScaler::step(optim::Optimizer& optimizer, optim::Optimizer::LossClosure closure) {
-  if (is_enabled()) {
-    fail("step",
-         "a closure cannot be used with loss scaling: call step(optimizer) after scale(loss).backward()");
-  }
-  return optimizer.step(std::move(closure));
+  if (!is_enabled()) return optimizer.step(std::move(closure));
+  check_own("step", optimizer);
+  return optimizer.step_with(scaling_, std::move(closure));
 }
 
 void GradScaler::update(std::optional<double> new_scale) {

@@ -34,7 +34,9 @@ class GradScaler {
   optim::DeferredFlag unscale_(optim::Optimizer& optimizer);
   /// Steps unless a gradient is infinite or NaN; unscales first if unscale_() did not.
   optim::StepReport step(optim::Optimizer& optimizer);
-  /// Only when not enabled: a skipped step cannot take back what the closure did.
+  /// Of LBFGS, whose closure calls scale(loss).backward() and returns the loss: an overflow in any evaluation
+  /// gives up the whole step. For other optimizers Error when enabled: the step comes after the closure
+  /// there.
   Tensor step(optim::Optimizer& optimizer, optim::Optimizer::LossClosure closure);
   /// Ends the iteration: moves the scale, or sets it to `new_scale`.
   void update(std::optional<double> new_scale = std::nullopt);

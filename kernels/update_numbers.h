@@ -7,7 +7,17 @@
 
 namespace halftone {
 
-enum class UpdateRule : std::uint8_t { kSgd, kAdam, kRmsprop, kAdagrad };
+enum class UpdateRule : std::uint8_t {
+  kSgd,
+  kAdam,
+  kRmsprop,
+  kAdagrad,
+  kAdadelta,
+  kAdamax,
+  kNadam,
+  kRadam,
+  kLion,
+};
 
 /// The options of one parameter group as its update rule reads them; what `a`, `b` and `flag` mean is said at
 /// the rule (kernels/math/optimizer.h).
@@ -17,10 +27,11 @@ struct UpdateSettings {
   double lr_decay = 0;  ///< Adagrad
   double weight_decay = 0;
   double eps = 0;
-  double a = 0;            ///< SGD momentum, Adam beta1, RMSprop alpha
-  double b = 0;            ///< SGD dampening, Adam beta2, RMSprop momentum
+  double a = 0;            ///< SGD momentum, beta1 of Adam and its kin, RMSprop alpha, Adadelta rho
+  double b = 0;            ///< SGD dampening, beta2 of Adam and its kin, RMSprop momentum
+  double c = 0;            ///< NAdam momentum_decay
   bool flag = false;       ///< SGD nesterov, Adam amsgrad, RMSprop centered
-  bool decoupled = false;  ///< AdamW
+  bool decoupled = false;  ///< weight decay shrinks the weight itself: AdamW, Lion
 
   friend bool operator==(const UpdateSettings&, const UpdateSettings&) = default;
 };
@@ -29,6 +40,7 @@ struct UpdateSettings {
 struct UpdateCounters {
   std::int64_t steps = 0;
   std::int64_t primed = 0;  ///< not 0: its first moment holds something
+  double mu_product = 1;    ///< NAdam: of all momenta so far
 };
 
 /// The scalar arguments of one parameter's step.
@@ -38,12 +50,29 @@ struct UpdateNumbers {
   double eps = 0;
   double a = 0;
   double b = 0;
-  double correction1 = 1;       ///< Adam: 1 - beta1^t
-  double correction2_sqrt = 1;  ///< Adam: sqrt(1 - beta2^t)
+  double correction1 = 1;       ///< Adam and its kin: 1 - beta1^t
+  double correction2_sqrt = 1;  ///< Adam and its kin: sqrt(1 - beta2^t)
+  double gradient_share = 0;    ///< NAdam: of the gradient in the step
+  double moment_share = 0;      ///< NAdam: of the first moment in the step
+  double rectification = 0;     ///< RAdam: of the variance; 0 while it is not tractable
   bool flag = false;
   bool decoupled = false;
   bool first = false;  ///< SGD: the velocity is empty yet
 };
+
+/// NAdam's momentum of step t.
+HALFTONE_HD inline double nadam_momentum(const UpdateSettings& settings, double t) {
+  return settings.a * (1 - 0.5 * std::pow(0.96, t * settings.c));
+}
+
+/// RAdam's rectification of step t (Liu et al. 2020, algorithm 2).
+HALFTONE_HD inline double radam_rectification(double beta2, double t) {
+  const double power = std::pow(beta2, t);
+  const double longest = 2 / (1 - beta2) - 1;
+  const double length = longest - 2 * t * power / (1 - power);
+  if (!(length > 5)) return 0;
+  return std::sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length));
+}
 
 /// Counts one more step of a parameter, and says what it is made with.
 HALFTONE_HD inline UpdateNumbers next_numbers(const UpdateSettings& settings, UpdateCounters& counters,
@@ -59,11 +88,20 @@ HALFTONE_HD inline UpdateNumbers next_numbers(const UpdateSettings& settings, Up
   numbers.decoupled = settings.decoupled;
   numbers.first = counters.primed == 0;
   if (has_moment) counters.primed = 1;
-  if (settings.rule == UpdateRule::kAdam) {
+  const bool has_corrections = settings.rule == UpdateRule::kAdam || settings.rule == UpdateRule::kAdamax ||
+                               settings.rule == UpdateRule::kNadam || settings.rule == UpdateRule::kRadam;
+  if (has_corrections) {
     numbers.correction1 = 1 - std::pow(settings.a, t);
     numbers.correction2_sqrt = std::sqrt(1 - std::pow(settings.b, t));
   }
   if (settings.rule == UpdateRule::kAdagrad) numbers.lr = settings.lr / (1 + (t - 1) * settings.lr_decay);
+  if (settings.rule == UpdateRule::kNadam) {
+    const double now = nadam_momentum(settings, t), next = nadam_momentum(settings, t + 1);
+    counters.mu_product *= now;
+    numbers.gradient_share = (1 - now) / (1 - counters.mu_product);
+    numbers.moment_share = next / (1 - counters.mu_product * next);
+  }
+  if (settings.rule == UpdateRule::kRadam) numbers.rectification = radam_rectification(settings.b, t);
   return numbers;
 }
 

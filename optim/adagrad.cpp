@@ -37,4 +37,8 @@ void Adagrad::bind_moments(ParameterState& state, const OptimizerOptions& option
   call.moments[0] = state.moment(0, static_cast<const AdagradOptions&>(options).initial_accumulator_value());
 }
 
+std::unique_ptr<OptimizerParamState> Adagrad::shown(ParameterState& state) const {
+  return std::make_unique<AdagradParamState>(state);
+}
+
 }  // namespace halftone::optim

@@ -19,14 +19,22 @@ class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
   HALFTONE_ARG(double, eps) = 1e-10;
 };
 
+/// Adagrad's moments of one parameter.
+class AdagradParamState : public OptimizerParamState {
+ public:
+  using OptimizerParamState::OptimizerParamState;
+  Tensor& sum() { return moment(0); }
+};
+
 /// Adagrad (Duchi, Hazan and Singer 2011), as PyTorch's.
 class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(ParameterList parameters, AdagradOptions defaults = {});
 
  private:
-  std::array<const char*, ParameterState::kMoments> moment_names() const override { return {"sum"}; }
+  MomentNames moment_names() const override { return {"sum"}; }
   void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
+  std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const override;
 };
 
 }  // namespace halftone::optim

@@ -3,8 +3,7 @@
 namespace halftone::optim {
 namespace {
 
-constexpr std::array<const char*, ParameterState::kMoments> kMomentNames{"exp_avg", "exp_avg_sq",
-                                                                         "max_exp_avg_sq"};
+constexpr ParameterState::MomentNames kMomentNames{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
 
 template <class Options>
 void bind(UpdateCall& call, ParameterState& state, const Options& options) {
@@ -18,7 +17,7 @@ void bind(UpdateCall& call, ParameterState& state, const Options& options) {
 Adam::Adam(ParameterList parameters, AdamOptions defaults)
     : Optimizer("Adam", std::move(parameters), defaults.clone()) {}
 
-std::array<const char*, ParameterState::kMoments> Adam::moment_names() const { return kMomentNames; }
+ParameterState::MomentNames Adam::moment_names() const { return kMomentNames; }
 
 void Adam::bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const {
   bind(call, state, static_cast<const AdamOptions&>(options));
@@ -27,10 +26,18 @@ void Adam::bind_moments(ParameterState& state, const OptimizerOptions& options, 
 AdamW::AdamW(ParameterList parameters, AdamWOptions defaults)
     : Optimizer("AdamW", std::move(parameters), defaults.clone()) {}
 
-std::array<const char*, ParameterState::kMoments> AdamW::moment_names() const { return kMomentNames; }
+ParameterState::MomentNames AdamW::moment_names() const { return kMomentNames; }
 
 void AdamW::bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const {
   bind(call, state, static_cast<const AdamWOptions&>(options));
+}
+
+std::unique_ptr<OptimizerParamState> Adam::shown(ParameterState& state) const {
+  return std::make_unique<AdamParamState>(state);
+}
+
+std::unique_ptr<OptimizerParamState> AdamW::shown(ParameterState& state) const {
+  return std::make_unique<AdamWParamState>(state);
 }
 
 }  // namespace halftone::optim

@@ -54,6 +54,32 @@ void Optimizer::add_param_group(const OptimizerParamGroup& added) {
   prepare();
 }
 
+void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  if (groups().empty()) return add_param_group(OptimizerParamGroup(parameters));
+  std::vector<Tensor>& first = groups().front().params();
+  for (const Tensor& parameter : parameters) {
+    check_leaf(parameter);
+    for (const Tensor& known : this->parameters()) {
+      if (known.is_same(parameter)) fail(name_, "the parameter ", parameter, " is here already");
+    }
+    first.push_back(parameter);
+  }
+  prepare();
+}
+
+void Optimizer::bind_moments(ParameterState&, const OptimizerOptions&, UpdateCall&) const {
+  fail(name_, "has no update rule for step(): override step(closure), or derive from one of the optimizers");
+}
+
+Optimizer::StateMap& Optimizer::state() {
+  sync_slots();
+  shown_.clear();
+  for (Slot& slot : slots_) {
+    if (slot.state.steps() > 0) shown_.emplace(slot.state.parameter().unsafe_impl(), shown(slot.state));
+  }
+  return shown_;
+}
+
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> all;
   for (const OptimizerParamGroup& group : groups())

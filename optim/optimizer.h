@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "halftone/amp/loss_scaling.h"
@@ -47,17 +48,26 @@ class Optimizer {
   const std::vector<OptimizerParamGroup>& param_groups() const { return settings_->groups; }
   /// The options of groups that were given none.
   OptimizerOptions& defaults() { return *defaults_; }
+  const OptimizerOptions& defaults() const { return *defaults_; }
   /// All parameters, group after group: the order of StepReport::overflowed_parameters().
   std::vector<Tensor> parameters() const;
+  /// How many they are.
+  std::size_t size() const { return parameters().size(); }
+  /// Adds parameters to the first group.
+  void add_parameters(const std::vector<Tensor>& parameters);
+
+  /// What is kept for every parameter that was stepped, by the parameter's unsafeGetTensorImpl().
+  using StateMap = std::unordered_map<void*, std::unique_ptr<OptimizerParamState>>;
+  StateMap& state();
 
   /// Drops the gradients, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
   /// One step on the gradients that are there. Throws Error when they are still scaled and no loss scaling is
   /// in use.
-  StepReport step();
+  virtual StepReport step();
   /// libtorch's form: computes the loss by calling `closure` with gradients on, steps, and returns the loss.
-  Tensor step(LossClosure closure);
+  virtual Tensor step(LossClosure closure);
   /// What the last step did.
   const StepReport& last_report() const { return last_report_; }
   std::int64_t applied_steps() const { return control().applied_steps; }
@@ -105,20 +115,53 @@ class Optimizer {
   DeferredFlag unscale_gradients(amp::LossScaling& scaling);
   /// A step under an outside controller, whose update() the caller makes.
   StepReport step_with(amp::LossScaling& scaling);
+  /// The same with a closure, for optimizers that can give up the whole step at an overflow (LBFGS); Error
+  /// otherwise.
+  virtual Tensor step_with(amp::LossScaling& scaling, LossClosure closure);
   /// Distinct for every optimizer of the process.
   amp::LossScaling::OptimizerId id() const { return id_; }
 
  protected:
   /// `name` is the optimizer's, for messages and state; it must outlive the optimizer.
   Optimizer(const char* name, ParameterList parameters, std::unique_ptr<OptimizerOptions> defaults);
+  /// libtorch's form, for an optimizer of one's own: it overrides step(closure), and writes to the parameters
+  /// itself.
+  Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults)
+      : Optimizer("Optimizer", std::move(groups), std::move(defaults)) {}
 
+  using MomentNames = ParameterState::MomentNames;
   /// Names of the moments in state dictionaries; null where there is none.
-  virtual std::array<const char*, ParameterState::kMoments> moment_names() const { return {}; }
+  virtual MomentNames moment_names() const { return {}; }
   /// Puts the moments that the rule needs with these options into `call`.
-  virtual void bind_moments(ParameterState& state, const OptimizerOptions& options,
-                            UpdateCall& call) const = 0;
+  virtual void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const;
+  /// The parameter's state under its libtorch names.
+  virtual std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const {
+    return std::make_unique<OptimizerParamState>(state);
+  }
+  /// What the optimizer keeps besides what belongs to single parameters.
+  virtual StateDict own_state() const { return {}; }
+  /// Takes it back. `check_only`: throws Error where it does not fit, and changes nothing.
+  virtual void load_own_state(const StateDict&, [[maybe_unused]] bool check_only) {}
+  /// Throws Error where step() cannot do without a closure.
+  virtual void check_closure_not_needed() const {}
 
- private:
+  // --- For optimizers that try several weights in one step (LBFGS), in optimizer_flat.cpp
+  /// All weights as one vector, the masters where there are some: fp32, fp64 if a parameter is.
+  Tensor flat_weights();
+  /// Writes all weights, with their masters and shadows.
+  void set_flat_weights(const Tensor& flat);
+  /// The true gradients now, as a vector like flat_weights(), clipped if a clip was asked for.
+  struct FlatGradients {
+    Tensor values;
+    bool overflowed = false;  // with loss scaling: infinite or NaN here or on another rank
+  };
+  FlatGradients flat_gradients();
+  /// Counts the step that has been made, or that is given up, and moves the loss scale.
+  StepReport finish_step(bool is_skipped);
+  /// Loss scaling from outside for the step under way, or null.
+  void set_outer_scaling(amp::LossScaling* scaling) { outer_scaling_ = scaling; }
+  const char* name() const { return name_; }
+
   struct Slot {
     ParameterState state;
     std::size_t group;
@@ -179,6 +222,9 @@ class Optimizer {
   void agree_with_others(const amp::LossScaling& scaling, DecideCall& call) const;
   /// Decides on the step and makes it.
   StepReport decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call);
+  StepReport decide(DecideCall& call);
+  ScalarType flat_dtype() const;
+  amp::LossScaling* active_scaling();
   StepReport new_report(const DecideCall& call) const;
   bool rounds_at_random(const Slot& slot) const;
   std::uint64_t place_random_numbers();
@@ -201,6 +247,8 @@ class Optimizer {
   bool cleared_ = false;                // zero_grad() since the last step
   std::vector<Tensor> last_gradients_;  // keeps the ids of gradients distinct while a skip may be repeated
   std::int64_t micro_batches_ = 0, dropped_micro_batches_ = 0;
+  StateMap shown_;
+  amp::LossScaling* outer_scaling_ = nullptr;  // of a facade, while an optimizer evaluates the loss itself
 };
 
 }  // namespace halftone::optim

@@ -28,6 +28,7 @@ StateDict Optimizer::state_dict() const {
     slots_[i].state.save(slot, moment_names());
     state.add(slot_prefix(i), slot);
   }
+  state.add("own", own_state());
   const PhiloxState rounding = present_rounding(control);
   state.set("rounding_seed", static_cast<std::int64_t>(rounding.seed));
   state.set("rounding_offset", static_cast<std::int64_t>(rounding.offset));
@@ -63,6 +64,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
     slots.push_back(state.under(slot_prefix(i)));
     slots_[i].state.check(slots[i], moment_names());
   }
+  load_own_state(state.under("own"), /*check_only=*/true);
   StepControl control;
   control.applied_steps = state.integer("applied_steps");
   control.attempted_steps = state.integer("attempted_steps");
@@ -83,6 +85,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
   for (std::size_t g = 0; g < groups().size(); ++g) groups()[g].set_options(std::move(options[g]));
   prepare();
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].state.load(slots[i], moment_names());
+  load_own_state(state.under("own"), /*check_only=*/false);
   end_window();
 }
 

@@ -322,12 +322,7 @@ StepReport Optimizer::new_report(const DecideCall& call) const {
   return report;
 }
 
-StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call) {
-  const NoGradGuard no_grad;
-  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
-  for (const Slot& slot : slots_) {
-    if (slot.state.has_gradient()) check_gradient(slot.state);  // before anything moves
-  }
+StepReport Optimizer::decide(DecideCall& call) {
   call.control = control_record();
   settings_->send(device());
   call.record = empty_record(sizeof(StepRecord), device());
@@ -336,7 +331,16 @@ StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factor
   call.request.rounding_blocks = place_random_numbers();
   if (scan_) call.scan = scan_->result;
   kernels_on(device()).decide(call);
-  const StepReport report = new_report(call);
+  return new_report(call);
+}
+
+StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call) {
+  const NoGradGuard no_grad;
+  const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
+  for (const Slot& slot : slots_) {
+    if (slot.state.has_gradient()) check_gradient(slot.state);  // before anything moves
+  }
+  const StepReport report = decide(call);
 
   // On the CPU the decision is known. On a device the kernel asks for it.
   const bool is_skipped = device().is_cpu() && record_data<StepControl>(call.control)->skip;
@@ -351,6 +355,7 @@ StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factor
 }
 
 StepReport Optimizer::plain_step() {
+  check_closure_not_needed();
   prepare();
   refuse_scaled_gradients("step",
                           "call scaler.step(optimizer), which unscales it, or scaler.unscale_(optimizer)");
@@ -366,6 +371,7 @@ StepReport Optimizer::plain_step() {
 
 StepReport Optimizer::step_with(amp::LossScaling& scaling) {
   if (!scaling.is_enabled()) return plain_step();
+  check_closure_not_needed();
   prepare();
   refuse_lone_halves("step");
   const bool any = any_gradient();

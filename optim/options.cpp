@@ -5,14 +5,44 @@
 namespace halftone::optim {
 namespace {
 
-constexpr const char* kNoDtype = "none";
+constexpr const char* kNone = "none";
 
-std::optional<ScalarType> half_dtype_of(const std::string& text) {
-  if (text == kNoDtype) return std::nullopt;
+// One pair of functions per kind of field. What is not set is saved as the text "none".
+StateDict::Value saved(const double& value) { return value; }
+StateDict::Value saved(const bool& value) { return value; }
+StateDict::Value saved(const std::int64_t& value) { return value; }
+StateDict::Value saved(const std::optional<ScalarType>& dtype) {
+  return std::string(dtype ? dtype_name(*dtype) : kNone);
+}
+StateDict::Value saved(const std::optional<std::string>& text) { return text.value_or(kNone); }
+StateDict::Value saved(const std::optional<std::int64_t>& value) {
+  return value ? StateDict::Value(*value) : StateDict::Value(std::string(kNone));
+}
+
+bool is_none(const StateDict& state, const char* name) {
+  const StateDict::Value* value = state.find(name);
+  const auto* text = value ? std::get_if<std::string>(value) : nullptr;
+  return text && *text == kNone;
+}
+
+void load(double& value, const StateDict& state, const char* name) { value = state.number(name); }
+void load(bool& value, const StateDict& state, const char* name) { value = state.boolean(name); }
+void load(std::int64_t& value, const StateDict& state, const char* name) { value = state.integer(name); }
+void load(std::optional<std::int64_t>& value, const StateDict& state, const char* name) {
+  value = is_none(state, name) ? std::nullopt : std::optional(state.integer(name));
+}
+void load(std::optional<std::string>& text, const StateDict& state, const char* name) {
+  text = is_none(state, name) ? std::nullopt : std::optional(state.text(name));
+}
+void load(std::optional<ScalarType>& half, const StateDict& state, const char* name) {
+  const std::string text = state.text(name);
+  half.reset();
   for (const ScalarType dtype : {kHalf, kBFloat16}) {
-    if (text == dtype_name(dtype)) return dtype;
+    if (text == dtype_name(dtype)) half = dtype;
   }
-  fail("load_state_dict", "half_shadow: expected float16, bfloat16 or none, got '", text, "'");
+  if (!half && text != kNone) {
+    fail("load_state_dict", name, ": expected float16, bfloat16 or none, got '", text, "'");
+  }
 }
 
 }  // namespace
@@ -33,27 +63,14 @@ double* OptimizerOptions::find_number(const std::string& name) {
 StateDict OptimizerOptions::state_dict() {
   StateDict state;
   for (const OptionField& field : fields()) {
-    if (auto* number = std::get_if<double*>(&field.value)) {
-      state.set(field.name, **number);
-    } else if (auto* flag = std::get_if<bool*>(&field.value)) {
-      state.set(field.name, **flag);
-    } else {
-      const auto& dtype = *std::get<std::optional<ScalarType>*>(field.value);
-      state.set(field.name, std::string(dtype ? dtype_name(*dtype) : kNoDtype));
-    }
+    std::visit([&](const auto* value) { state.set(field.name, saved(*value)); }, field.value);
   }
   return state;
 }
 
 void OptimizerOptions::load_state_dict(const StateDict& state) {
   for (const OptionField& field : fields()) {
-    if (auto* number = std::get_if<double*>(&field.value)) {
-      **number = state.number(field.name);
-    } else if (auto* flag = std::get_if<bool*>(&field.value)) {
-      **flag = state.boolean(field.name);
-    } else {
-      *std::get<std::optional<ScalarType>*>(field.value) = half_dtype_of(state.text(field.name));
-    }
+    std::visit([&](auto* value) { load(*value, state, field.name); }, field.value);
   }
   check();
 }

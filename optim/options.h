@@ -16,7 +16,9 @@ namespace halftone::optim {
 /// One setting of an optimizer by name: what state dictionaries and schedulers reach it through.
 struct OptionField {
   const char* name;
-  std::variant<double*, bool*, std::optional<ScalarType>*> value;
+  std::variant<double*, bool*, std::optional<ScalarType>*, std::int64_t*, std::optional<std::int64_t>*,
+               std::optional<std::string>*>
+      value;
 };
 
 /// Settings of one parameter group. Every optimizer has its own class of them; what all share is here:
@@ -32,12 +34,12 @@ class OptimizerOptions {
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
   virtual double get_lr() const = 0;
   virtual void set_lr(double lr) = 0;
-  /// Every setting, in a fixed order.
-  virtual std::vector<OptionField> fields() = 0;
+  /// Every setting, in a fixed order: what is saved. An optimizer of one's own may have none.
+  virtual std::vector<OptionField> fields() { return {}; }
   /// Throws Error naming the field that makes no sense.
-  virtual void check() const = 0;
+  virtual void check() const {}
   /// What the update rule makes of them.
-  virtual UpdateSettings settings() const = 0;
+  virtual UpdateSettings settings() const { return {}; }
 
   bool master_weights() const { return master_weights_; }
   bool stochastic_rounding() const { return stochastic_rounding_; }
@@ -71,8 +73,21 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   using OptimizerOptions::stochastic_rounding;
 
   std::unique_ptr<OptimizerOptions> clone() const override { return std::make_unique<Derived>(self()); }
-  double get_lr() const override { return self().lr(); }
-  void set_lr(double lr) override { self().lr(lr); }
+  /// Each throws Error for options of one's own without `lr`.
+  double get_lr() const override {
+    if constexpr (requires(const Derived& options) { options.lr(); }) {
+      return self().lr();
+    } else {
+      fail("get_lr", "these options have no lr; override get_lr() and set_lr()");
+    }
+  }
+  void set_lr(double lr) override {
+    if constexpr (requires(Derived & options) { options.lr(lr); }) {
+      self().lr(lr);
+    } else {
+      fail("set_lr", "these options have no lr to set to ", lr, "; override get_lr() and set_lr()");
+    }
+  }
 
   Derived& master_weights(bool on) {
     master_weights_ = on;

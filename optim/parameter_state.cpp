@@ -1,5 +1,8 @@
 #include "halftone/optim/parameter_state.h"
 
+#include <cmath>
+#include <cstddef>
+
 #include "halftone/engine/capture.h"
 #include "halftone/kernels/optimizer.h"
 #include "halftone/kernels/record.h"
@@ -129,6 +132,15 @@ const Tensor& ParameterState::counters() {
   return counters_;
 }
 
+std::int64_t ParameterState::steps() const {
+  return counters_.defined() ? read_record<UpdateCounters>(counters_).steps : 0;
+}
+
+void ParameterState::set_steps(std::int64_t steps) {
+  if (steps < 0) fail("step", description(), ": expected a count of steps >= 0, got ", steps);
+  write_record(counters(), steps, offsetof(UpdateCounters, steps));
+}
+
 void ParameterState::check_device(const Tensor& own) const {
   if (!own.defined() || own.device() == parameter_.device()) [[likely]]
     return;
@@ -147,6 +159,7 @@ void ParameterState::save(StateDict& state, const MomentNames& names) const {
   const UpdateCounters counters =
       counters_.defined() ? read_record<UpdateCounters>(counters_) : UpdateCounters();
   if (counters.steps > 0) state.set("step", counters.steps);
+  if (counters.mu_product != 1) state.set("mu_product", counters.mu_product);
   if (master_.defined()) state.set("master", master_.clone());
   for (std::size_t k = 0; k < kMoments; ++k) {
     if (names[k] && moments_[k].defined() && counters.primed) state.set(names[k], moments_[k].clone());
@@ -166,6 +179,10 @@ void ParameterState::check(const StateDict& state, const MomentNames& names) con
     fail("load_state_dict", description(), ": entry 'step': expected at least 1, got ",
          state.integer("step"));
   }
+  if (state.contains("mu_product") && !(std::fabs(state.number("mu_product")) <= 1)) {
+    fail("load_state_dict", description(), ": entry 'mu_product': expected a number in [-1, 1], got ",
+         state.number("mu_product"));
+  }
   check_tensor("master");
   for (const char* name : names) {
     if (name) check_tensor(name);
@@ -183,6 +200,7 @@ void ParameterState::load(const StateDict& state, const MomentNames& names) {
   UpdateCounters counters;
   counters.steps = state.contains("step") ? state.integer("step") : 0;
   counters.primed = names[0] && state.contains(names[0]);
+  if (state.contains("mu_product")) counters.mu_product = state.number("mu_product");
   write_record(this->counters(), counters);
   if (master_.defined() && state.contains("master")) {
     master_ = copy_of("master", kFloat);

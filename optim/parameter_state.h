@@ -16,6 +16,7 @@ namespace halftone::optim {
 class ParameterState {
  public:
   static constexpr std::size_t kMoments = 3;
+  using MomentNames = std::array<const char*, kMoments>;
 
   ParameterState(Tensor parameter, std::string name);
   ParameterState(ParameterState&& other) noexcept;
@@ -41,12 +42,16 @@ class ParameterState {
   const Tensor& shadow() const { return shadow_; }
   /// The k-th moment, made of `initial` on first use: fp32, fp64 for an fp64 parameter.
   const Tensor& moment(std::size_t k, double initial = 0);
+  /// The k-th moment as it is, undefined before the first use.
+  Tensor& kept_moment(std::size_t k) { return moments_[k]; }
   /// Applied steps of this parameter, as a record (UpdateCounters) on its device.
   const Tensor& counters();
+  /// The same on the host. Waits for the device.
+  std::int64_t steps() const;
+  void set_steps(std::int64_t steps);
   /// Notes that the parameter and its copies were written together.
   void written();
 
-  using MomentNames = std::array<const char*, kMoments>;
   /// Adds "step", "master" and the moments under their names.
   void save(StateDict& state, const MomentNames& names) const;
   /// Throws Error when an entry does not fit the parameter; changes nothing.
@@ -69,6 +74,27 @@ class ParameterState {
   bool widened_gradient_ = false;  // this object set the leaf's grad_dtype
   const Storage* seen_storage_ = nullptr;
   std::uint32_t seen_version_ = 0;  // of the parameter, when the master last agreed with it
+};
+
+/// What an optimizer keeps for one parameter, as libtorch shows it in Optimizer::state(); every optimizer has
+/// a class of its own with the moments' names (AdamParamState::exp_avg()). It refers to the optimizer, and
+/// holds until parameters are added or removed.
+class OptimizerParamState {
+ public:
+  explicit OptimizerParamState(ParameterState& state) : state_(&state) {}
+  virtual ~OptimizerParamState() = default;
+
+  /// Applied steps of this parameter. Waits for the device.
+  std::int64_t step() const { return state_->steps(); }
+  void step(std::int64_t steps) { state_->set_steps(steps); }
+  /// The fp32 weight behind a low-precision parameter, or undefined.
+  const Tensor& master() const { return state_->master(); }
+
+ protected:
+  Tensor& moment(std::size_t k) { return state_->kept_moment(k); }
+
+ private:
+  ParameterState* state_;
 };
 
 }  // namespace halftone::optim

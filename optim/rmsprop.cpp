@@ -43,4 +43,8 @@ void RMSprop::bind_moments(ParameterState& state, const OptimizerOptions& option
   if (o.centered()) call.moments[2] = state.moment(2);
 }
 
+std::unique_ptr<OptimizerParamState> RMSprop::shown(ParameterState& state) const {
+  return std::make_unique<RMSpropParamState>(state);
+}
+
 }  // namespace halftone::optim

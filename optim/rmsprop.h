@@ -20,16 +20,24 @@ class RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
   HALFTONE_ARG(bool, centered) = false;
 };
 
+/// RMSprop's moments of one parameter.
+class RMSpropParamState : public OptimizerParamState {
+ public:
+  using OptimizerParamState::OptimizerParamState;
+  Tensor& square_avg() { return moment(0); }
+  Tensor& momentum_buffer() { return moment(1); }
+  Tensor& grad_avg() { return moment(2); }
+};
+
 /// RMSprop (Tieleman and Hinton 2012; Graves 2013), as PyTorch's.
 class RMSprop final : public Optimizer {
  public:
   explicit RMSprop(ParameterList parameters, RMSpropOptions defaults = {});
 
  private:
-  std::array<const char*, ParameterState::kMoments> moment_names() const override {
-    return {"square_avg", "momentum_buffer", "grad_avg"};
-  }
+  MomentNames moment_names() const override { return {"square_avg", "momentum_buffer", "grad_avg"}; }
   void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
+  std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const override;
 };
 
 }  // namespace halftone::optim

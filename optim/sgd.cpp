@@ -40,4 +40,8 @@ void SGD::bind_moments(ParameterState& state, const OptimizerOptions& options, U
   if (static_cast<const SGDOptions&>(options).momentum() != 0) call.moments[0] = state.moment(0);
 }
 
+std::unique_ptr<OptimizerParamState> SGD::shown(ParameterState& state) const {
+  return std::make_unique<SGDParamState>(state);
+}
+
 }  // namespace halftone::optim

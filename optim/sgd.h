@@ -19,16 +19,22 @@ class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   HALFTONE_ARG(bool, nesterov) = false;
 };
 
+/// SGD's moments of one parameter.
+class SGDParamState : public OptimizerParamState {
+ public:
+  using OptimizerParamState::OptimizerParamState;
+  Tensor& momentum_buffer() { return moment(0); }
+};
+
 /// Stochastic gradient descent, as PyTorch's: v = momentum v + (1 - dampening) g; w -= lr v.
 class SGD final : public Optimizer {
  public:
   SGD(ParameterList parameters, SGDOptions defaults);
 
  private:
-  std::array<const char*, ParameterState::kMoments> moment_names() const override {
-    return {"momentum_buffer"};
-  }
+  MomentNames moment_names() const override { return {"momentum_buffer"}; }
   void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
+  std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const override;
 };
 
 }  // namespace halftone::optim

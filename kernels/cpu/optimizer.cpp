@@ -408,7 +408,8 @@ class NumbersOfStep {
  public:
   const UpdateNumbers& next(const UpdateSettings& settings, UpdateCounters& counters, bool has_moment) {
     const bool same = settings_ == &settings && counters.steps == before_.steps &&
-                      counters.primed == before_.primed && has_moment == has_moment_;
+                      counters.primed == before_.primed && counters.mu_product == before_.mu_product &&
+                      has_moment == has_moment_;
     if (same) {
       counters = after_;
       return numbers_;

@@ -15,8 +15,9 @@ namespace halftone::cuda::math {
 
 #define HALFTONE_FUNCTOR_BODIES
 #define HALFTONE_SCALAR_FUNCTORS
-#include "halftone/kernels/math/optimizer.h"
 #include "halftone/kernels/math/pointwise_functors.h"
+
+#include "halftone/kernels/math/optimizer.h"  // stands on the scalar functions that come with them
 #undef HALFTONE_SCALAR_FUNCTORS
 #undef HALFTONE_FUNCTOR_BODIES
 

@@ -286,6 +286,11 @@ void update(const std::vector<UpdateCall>& calls, const Tensor& settings, const 
   update_rule<math::AdamRule>(UpdateRule::kAdam, calls, settings, control);
   update_rule<math::RmspropRule>(UpdateRule::kRmsprop, calls, settings, control);
   update_rule<math::AdagradRule>(UpdateRule::kAdagrad, calls, settings, control);
+  update_rule<math::AdadeltaRule>(UpdateRule::kAdadelta, calls, settings, control);
+  update_rule<math::AdamaxRule>(UpdateRule::kAdamax, calls, settings, control);
+  update_rule<math::NadamRule>(UpdateRule::kNadam, calls, settings, control);
+  update_rule<math::RadamRule>(UpdateRule::kRadam, calls, settings, control);
+  update_rule<math::LionRule>(UpdateRule::kLion, calls, settings, control);
 }
 
 void refresh_master(const Tensor& master, const Tensor& parameter) {

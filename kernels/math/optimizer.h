@@ -104,4 +104,107 @@ struct AdagradRule {
   }
 };
 
+/// Adadelta (Zeiler 2012). Moments: mean square of the gradient, mean square of the change.
+struct AdadeltaRule {
+  double lr, rho, one_minus_rho, eps, weight_decay;
+  HALFTONE_HD explicit AdadeltaRule(const UpdateNumbers& n)
+      : lr(n.lr), rho(n.a), one_minus_rho(1 - n.a), eps(n.eps), weight_decay(n.weight_decay) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& square, V& change, V&) const {
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    square = square * V(rho) + V(one_minus_rho) * (g * g);
+    const V delta = sqrt(change + V(eps)) / sqrt(square + V(eps)) * g;
+    change = change * V(rho) + V(one_minus_rho) * (delta * delta);
+    w = w - V(lr) * delta;
+  }
+};
+
+/// Adamax (Kingma and Ba 2015, section 7.1). Moments: m, largest decayed magnitude.
+struct AdamaxRule {
+  double one_minus_beta1, beta2, eps, weight_decay, step_size;
+  HALFTONE_HD explicit AdamaxRule(const UpdateNumbers& n)
+      : one_minus_beta1(1 - n.a),
+        beta2(n.b),
+        eps(n.eps),
+        weight_decay(n.weight_decay),
+        step_size(n.lr / n.correction1) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& m, V& largest, V&) const {
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    m = m + V(one_minus_beta1) * (g - m);
+    largest = max(largest * V(beta2), abs(g) + V(eps));
+    w = w - V(step_size) * m / largest;
+  }
+};
+
+/// NAdam (Dozat 2016). Moments: m, v.
+struct NadamRule {
+  double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, correction2_sqrt;
+  double gradient_step, moment_step;
+  HALFTONE_HD explicit NadamRule(const UpdateNumbers& n)
+      : decay(n.decoupled ? 1 - n.lr * n.weight_decay : 1),
+        weight_decay(n.decoupled ? 0 : n.weight_decay),
+        one_minus_beta1(1 - n.a),
+        beta2(n.b),
+        one_minus_beta2(1 - n.b),
+        eps(n.eps),
+        correction2_sqrt(n.correction2_sqrt),
+        gradient_step(n.lr * n.gradient_share),
+        moment_step(n.lr * n.moment_share) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& m, V& v, V&) const {
+    if (decay != 1) w = w * V(decay);
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    m = m + V(one_minus_beta1) * (g - m);
+    v = v * V(beta2) + V(one_minus_beta2) * (g * g);
+    const V denominator = sqrt(v) / V(correction2_sqrt) + V(eps);
+    w = w - V(gradient_step) * g / denominator;
+    w = w - V(moment_step) * m / denominator;
+  }
+};
+
+/// RAdam (Liu et al. 2020). Moments: m, v. While the variance cannot be rectified, it takes no part.
+struct RadamRule {
+  double decay, weight_decay, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, rectified;
+  HALFTONE_HD explicit RadamRule(const UpdateNumbers& n)
+      : decay(n.decoupled ? 1 - n.lr * n.weight_decay : 1),
+        weight_decay(n.decoupled ? 0 : n.weight_decay),
+        one_minus_beta1(1 - n.a),
+        beta2(n.b),
+        one_minus_beta2(1 - n.b),
+        eps(n.eps),
+        step_size(n.lr / n.correction1),
+        rectified(n.rectification * n.correction2_sqrt) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& m, V& v, V&) const {
+    if (decay != 1) w = w * V(decay);
+    if (weight_decay != 0) g = g + V(weight_decay) * w;
+    m = m + V(one_minus_beta1) * (g - m);
+    v = v * V(beta2) + V(one_minus_beta2) * (g * g);
+    V step = V(step_size) * m;
+    if (rectified != 0) step = step * V(rectified) / (sqrt(v) + V(eps));
+    w = w - step;
+  }
+};
+
+/// Lion (Chen et al. 2023): the sign of an interpolation between moment and gradient. Moment: m.
+struct LionRule {
+  double lr, decay, one_minus_beta1, one_minus_beta2;
+  HALFTONE_HD explicit LionRule(const UpdateNumbers& n)
+      : lr(n.lr), decay(1 - n.lr * n.weight_decay), one_minus_beta1(1 - n.a), one_minus_beta2(1 - n.b) {}
+
+  template <class V>
+  HALFTONE_HD void operator()(V& w, V g, V& m, V&, V&) const {
+    if (decay != 1) w = w * V(decay);
+    const V direction = m + V(one_minus_beta1) * (g - m);
+    const V sign = select(direction > V(0.0), V(1.0), select(direction < V(0.0), V(-1.0), direction));
+    w = w - V(lr) * sign;
+    m = m + V(one_minus_beta2) * (g - m);
+  }
+};
+
 #endif  // HALFTONE_FUNCTOR_BODIES

@@ -61,11 +61,12 @@ void check_equal(const Pair& pair) {
 
 /// `make(parameters)` gives an optimizer.
 template <class Make>
-void compare_steps(ScalarType dtype, ScalarType gradient_dtype, Make make, double clip = 0) {
+void compare_steps(ScalarType dtype, ScalarType gradient_dtype, Make make, double clip = 0,
+                   std::int64_t steps = 3) {
   Pair pair({1, 3, 4, 64, 1000, 2047, 2048, 8193, 0}, dtype);
   auto host = make(pair.host), device = make(pair.device);
-  for (std::uint64_t step = 1; step <= 3; ++step) {
-    pair.set_gradients(step, gradient_dtype);
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    pair.set_gradients(static_cast<std::uint64_t>(step), gradient_dtype);
     if (clip > 0) {
       const double expected = host.clip_grad_norm_(clip);
       CHECK(device.clip_grad_norm_(clip).item() == Approx(expected).epsilon(1e-12));
@@ -73,7 +74,7 @@ void compare_steps(ScalarType dtype, ScalarType gradient_dtype, Make make, doubl
     host.step();
     device.step();
   }
-  CHECK(device.applied_steps() == 3);
+  CHECK(device.applied_steps() == steps);
   check_equal(pair);
 }
 
@@ -102,6 +103,19 @@ TEST_CASE("every rule gives on the device what it gives on the CPU") {
   });
   compare_steps(dtype, gradient,
                 [](const auto& p) { return optim::Adagrad(p, optim::AdagradOptions(0.1).lr_decay(0.1)); });
+  compare_steps(dtype, gradient,
+                [](const auto& p) { return optim::Adadelta(p, optim::AdadeltaOptions().weight_decay(0.1)); });
+  compare_steps(dtype, gradient, [](const auto& p) { return optim::Adamax(p, optim::AdamaxOptions(0.1)); });
+  compare_steps(dtype, gradient,
+                [](const auto& p) { return optim::NAdam(p, optim::NAdamOptions(0.1).weight_decay(0.1)); });
+  compare_steps(
+      dtype, gradient,
+      [](const auto& p) {
+        return optim::RAdam(p, optim::RAdamOptions(0.1).decoupled_weight_decay(true).weight_decay(0.1));
+      },
+      0, 7);  // rectified from the sixth step on
+  compare_steps(dtype, gradient,
+                [](const auto& p) { return optim::Lion(p, optim::LionOptions(0.01).weight_decay(0.1)); });
 }
 
 TEST_CASE("gradients in another dtype than the parameter") {

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "halftone/optim/betas_options.h"
+
+namespace halftone::optim {
+
+/// Settings of NAdam.
+class NAdamOptions : public BetasOptions<NAdamOptions> {
+ public:
+  NAdamOptions(double lr = 2e-3) : BetasOptions(lr, {0.9, 0.999}, 0) {}
+  std::vector<OptionField> fields() override;
+  void check() const override;
+  UpdateSettings settings() const override;
+
+  /// Added to the root of the second moment.
+  HALFTONE_ARG(double, eps) = 1e-8;
+  /// How fast the momentum rises to beta1.
+  HALFTONE_ARG(double, momentum_decay) = 4e-3;
+  /// Weight decay shrinks the weight itself, as in AdamW.
+  HALFTONE_ARG(bool, decoupled_weight_decay) = false;
+};
+
+/// NAdam's moments of one parameter.
+class NAdamParamState : public OptimizerParamState {
+ public:
+  using OptimizerParamState::OptimizerParamState;
+  Tensor& exp_avg() { return moment(0); }
+  Tensor& exp_avg_sq() { return moment(1); }
+};
+
+/// Adam with Nesterov momentum (Dozat 2016), as PyTorch's.
+class NAdam final : public Optimizer {
+ public:
+  explicit NAdam(ParameterList parameters, NAdamOptions defaults = {});
+
+ private:
+  MomentNames moment_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+  void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const override;
+  std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const override;
+};
+
+}  // namespace halftone::optim
