@@ -7,18 +7,14 @@
 // One line per size and dtype: median of the samples during which the kernel did not preempt this process,
 // and their spread. `NT` multiplies by a transposed matrix, as a linear layer does.
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <vector>
 
-#include "halftone/engine/threads.h"
-#include "halftone/kernels/cpu/isa.h"
+#include "halftone/bench/support/ceiling.h"
 #include "halftone/kernels/gemm.h"
 #include "halftone/kernels/kernels.h"
 
@@ -27,100 +23,8 @@ namespace {
 using namespace halftone;
 using i64 = std::int64_t;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-long preemptions() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
-
-struct Timing {
-  double median, low, high;  // seconds per call
-};
-
-template <class F>
-Timing measure(F f) {
-  f();
-  long repeats = 1;
-  for (double t = 0; t < 2e-3; repeats *= 2) {
-    const double start = now();
-    for (long i = 0; i < repeats; ++i) f();
-    t = now() - start;
-  }
-  std::vector<double> clean, all;
-  const double begin = now();
-  while ((clean.size() < 15 && now() - begin < 1.0) || all.size() < 3) {
-    const long before = preemptions();
-    const double start = now();
-    for (long i = 0; i < repeats; ++i) f();
-    all.push_back((now() - start) / static_cast<double>(repeats));
-    if (preemptions() == before) clean.push_back(all.back());
-  }
-  std::vector<double>& samples = clean.size() >= 3 ? clean : all;
-  std::sort(samples.begin(), samples.end());
-  return {samples[samples.size() / 2], samples.front(), samples.back()};
-}
-
-// Ceilings: independent chains that keep every unit busy, nothing else.
-// -----------------------------------------
-
-#define HALFTONE_CHAINS_8(op, r)                                                                           \
-  op " %%" r "14,%%" r "15,%%" r "0\n" op " %%" r "14,%%" r "15,%%" r "1\n" op " %%" r "14,%%" r "15,%%" r \
-     "2\n" op " %%" r "14,%%" r "15,%%" r "3\n" op " %%" r "14,%%" r "15,%%" r "4\n" op " %%" r "14,%%" r  \
-     "15,%%" r "5\n" op " %%" r "14,%%" r "15,%%" r "6\n" op " %%" r "14,%%" r "15,%%" r "7\n"
-#define HALFTONE_CHAINS_12(op, r)                                                                          \
-  HALFTONE_CHAINS_8(op, r)                                                                                 \
-  op " %%" r "14,%%" r "15,%%" r "8\n" op " %%" r "14,%%" r "15,%%" r "9\n" op " %%" r "14,%%" r "15,%%" r \
-     "10\n" op " %%" r "14,%%" r "15,%%" r "11\n"
-#define HALFTONE_CLOBBERS                                                                                    \
-  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm14", \
-      "xmm15", "cc"
-
-void loop_avx512(long n) {
-  asm volatile("1:\n" HALFTONE_CHAINS_12("vfmadd231ps", "zmm") "dec %0\njnz 1b\n"
-               : "+r"(n)::HALFTONE_CLOBBERS);
-}
-void loop_bf16(long n) {
-  asm volatile("1:\n" HALFTONE_CHAINS_12("vdpbf16ps", "zmm") "dec %0\njnz 1b\n" : "+r"(n)::HALFTONE_CLOBBERS);
-}
-void loop_avx2(long n) {
-  asm volatile("1:\n" HALFTONE_CHAINS_12("vfmadd231ps", "ymm") "dec %0\njnz 1b\n"
-               : "+r"(n)::HALFTONE_CLOBBERS);
-}
-void loop_sse(long n) {  // a multiplication and an addition for every step
-  asm volatile(
-      "1:\nmulps %%xmm14,%%xmm0\naddps %%xmm15,%%xmm1\nmulps %%xmm14,%%xmm2\naddps %%xmm15,%%xmm3\n"
-      "mulps %%xmm14,%%xmm4\naddps %%xmm15,%%xmm5\nmulps %%xmm14,%%xmm6\naddps %%xmm15,%%xmm7\n"
-      "mulps %%xmm14,%%xmm8\naddps %%xmm15,%%xmm9\nmulps %%xmm14,%%xmm10\naddps %%xmm15,%%xmm11\n"
-      "dec %0\njnz 1b\n"
-      : "+r"(n)::HALFTONE_CLOBBERS);
-}
-
-/// GFLOP/s of `threads` threads that all run `loop`, which does `flops` per turn. The registers are not set:
-/// what they hold does not change the time.
-double ceiling(void (*loop)(long), double flops, int threads) {
-  constexpr long kTurns = 200000;
-  const Timing t = measure([&] {
-    parallel_for(threads, 1, [&](i64 begin, i64 end) {
-      for (i64 i = begin; i < end; ++i) loop(kTurns);
-    });
-  });
-  return threads * kTurns * flops / t.median / 1e9;
-}
-
 struct Ceilings {
-  double fp32, bf16;
-  explicit Ceilings(int threads) {
-    const cpu::Isa isa = cpu::current_isa();
-    const bool wide = isa == cpu::Isa::kAvx512 || isa == cpu::Isa::kAvx512Bf16;
-    fp32 = wide                     ? ceiling(loop_avx512, 12 * 32, threads)
-           : isa == cpu::Isa::kAvx2 ? ceiling(loop_avx2, 12 * 16, threads)
-                                    : ceiling(loop_sse, 12 * 4, threads);
-    bf16 = isa == cpu::Isa::kAvx512Bf16 ? ceiling(loop_bf16, 12 * 64, threads) : fp32;
-  }
+  double fp32, bf16;  // GFLOP/s of the threads that kernels may use
 };
 
 // Products
@@ -144,7 +48,7 @@ struct Size {
   i64 m, k, n;
 };
 
-bool bench(Dtype dtype, const Size& s, bool transposed, double limit) {
+bool measure_size(Dtype dtype, const Size& s, bool transposed, double limit) {
   std::vector<double> a_values, b_values;
   const std::vector<unsigned char> a = random_matrix(dtype, s.m * s.k, 1, a_values);
   const std::vector<unsigned char> b = random_matrix(dtype, s.k * s.n, 2, b_values);
@@ -178,7 +82,7 @@ bool bench(Dtype dtype, const Size& s, bool transposed, double limit) {
     return false;
   }
 
-  const Timing t = measure(run);
+  const bench::Timing t = bench::measure(run);
   const double gflop = 2e-9 * static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
   std::printf("%-9s %s %5ldx%4ldx%4ld %9.1f %8.1f .. %-8.1f %5.1f %%\n", dtype_name(dtype),
               transposed ? "NT" : "NN", long(s.m), long(s.k), long(s.n), gflop / t.median, gflop / t.high,
@@ -192,7 +96,7 @@ bool bench(Dtype dtype, const Size& s, bool transposed, double limit) {
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1;
   set_num_threads(threads);
-  const Ceilings limits(threads);
+  const Ceilings limits{1e-9 * bench::fp32_unit().measure(), 1e-9 * bench::bf16_unit().measure()};
   std::printf("%s, %d thread(s); ceiling: fp32 %.1f GFLOP/s, bf16 * bf16 %.1f GFLOP/s\n",
               cpu::isa_name(cpu::current_isa()), threads, limits.fp32, limits.bf16);
   std::printf("type         m x  k x  n     GFLOP/s      low .. high     of ceiling\n");
@@ -202,6 +106,6 @@ int main(int argc, char** argv) {
   for (const Dtype dtype : {kFloat, kBFloat16, kHalf})
     for (const bool transposed : {false, true})
       for (const Size& s : sizes)
-        right &= bench(dtype, s, transposed, dtype == kBFloat16 ? limits.bf16 : limits.fp32);
+        right &= measure_size(dtype, s, transposed, dtype == kBFloat16 ? limits.bf16 : limits.fp32);
   return right ? 0 : 1;
 }
