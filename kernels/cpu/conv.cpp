@@ -4,9 +4,10 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <vector>
+#include <span>
 
 #include "halftone/engine/error.h"
+#include "halftone/engine/inline_vector.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/conv_plan.h"
 #include "halftone/kernels/cpu/isa.h"
@@ -20,18 +21,24 @@ namespace halftone::cpu {
 namespace {
 
 using i64 = std::int64_t;
+using Taps = InlineVector<ConvTap, 25>;
+using TapOffsets = InlineVector<i64, 25>;
 
 bool any_float64(const Tensor& a, const Tensor& b, const Tensor& c) {
   return a.scalar_type() == kDouble || b.scalar_type() == kDouble || c.scalar_type() == kDouble;
 }
 
+const void* advance(const void* data, Dtype dtype, i64 elements) {
+  return static_cast<const char*>(data) + elements * static_cast<i64>(element_size(dtype));
+}
 const void* advance(const Tensor& t, i64 elements) {
-  return static_cast<const char*>(t.data_ptr()) + elements * static_cast<i64>(t.element_size());
+  return advance(t.data_ptr(), t.scalar_type(), elements);
 }
 void* advance_mutable(const Tensor& t, i64 elements) { return const_cast<void*>(advance(t, elements)); }
 
-/// Offsets of the taps in a plane, and the plane's extent: fills what PatchPlan derives from its taps.
-std::vector<i64> place_taps(PatchPlan& plan, const std::vector<ConvTap>& taps) {
+/// Offsets of the taps in a plane, which must outlive the plan, and the plane's extent: what PatchPlan
+/// derives from its taps.
+void place_taps(PatchPlan& plan, const Taps& taps, TapOffsets& offsets) {
   plan.taps = static_cast<i64>(taps.size());
   i64 dy_max = 0, dx_max = 0;
   plan.dy_min = plan.dx_min = 0;
@@ -43,18 +50,16 @@ std::vector<i64> place_taps(PatchPlan& plan, const std::vector<ConvTap>& taps) {
   }
   plan.span_h = dy_max - plan.dy_min + 1;
   plan.phase_cols = plan.grid_w + (dx_max - plan.dx_min) / plan.step_w;
-  std::vector<i64> offsets;
   for (const ConvTap& tap : taps) {
     const i64 dx = tap.dx - plan.dx_min;
     offsets.push_back((tap.dy - plan.dy_min) * plan.row_size() + dx % plan.step_w * plan.phase_cols +
                       dx / plan.step_w);
   }
-  plan.tap_offsets = offsets.data();  // the caller keeps them
-  return offsets;
+  plan.tap_offsets = offsets.begin();
 }
 
-std::vector<ConvTap> forward_taps(const ConvShape& s) {
-  std::vector<ConvTap> taps;
+Taps forward_taps(const ConvShape& s) {
+  Taps taps;
   for (i64 y = 0; y < s.kh; ++y)
     for (i64 x = 0; x < s.kw; ++x) taps.push_back({y * s.dil_h - s.pad_h, x * s.dil_w - s.pad_w});
   return taps;
@@ -89,6 +94,55 @@ GemmProblem plain_problem(i64 m, i64 n, i64 k, const MatrixRef& a, const Mutable
   return p;
 }
 
+/// True where a word of k is a pair of bfloat16, see PairMac: two channels at one tap in a direct product.
+bool takes_pairs(Dtype weights, Dtype source) {
+  return current_isa() == Isa::kAvx512Bf16 && weights == kBFloat16 && source == kBFloat16;
+}
+
+/// Weights in the order of k: element (row, channel, tap) stands at
+/// src[row * row_stride + channel * channel_stride + tap].
+struct WeightOrder {
+  i64 rows, channels, row_stride, channel_stride;
+  std::span<const i64> taps;
+  bool pairs;  // of channels at every tap; an odd number of them is completed with zeros
+
+  i64 row_size() const {
+    return (pairs ? round_up_to_even(channels) : channels) * static_cast<i64>(taps.size());
+  }
+
+  template <class Bits>
+  void gather(Bits* dst, const Bits* src) const {
+    for (i64 row = 0; row < rows; ++row) {
+      for (i64 c = 0; c < channels; c += pairs ? 2 : 1) {
+        const Bits* first = src + row * row_stride + c * channel_stride;
+        for (const i64 tap : taps) {
+          *dst++ = first[tap];
+          if (pairs) *dst++ = c + 1 < channels ? first[channel_stride + tap] : Bits{0};
+        }
+      }
+    }
+  }
+
+ private:
+  static i64 round_up_to_even(i64 n) { return n + n % 2; }
+};
+
+/// The weights of all groups, `step` elements apart, in another order. Lasts until the thread's next call.
+const void* gather_weights(const Tensor& w, i64 groups, i64 step, const WeightOrder& order) {
+  const std::size_t element = w.element_size();
+  const i64 size = order.rows * order.row_size();
+  void* all = conv_weights(static_cast<std::size_t>(groups * size) * element + 1);
+  for (i64 g = 0; g < groups; ++g) {
+    if (element == 4)
+      order.gather(static_cast<std::uint32_t*>(all) + g * size,
+                   static_cast<const std::uint32_t*>(w.data_ptr()) + g * step);
+    else
+      order.gather(static_cast<std::uint16_t*>(all) + g * size,
+                   static_cast<const std::uint16_t*>(w.data_ptr()) + g * step);
+  }
+  return all;
+}
+
 /// Runs `task(group, tile)` for every tile of every group's (m, n) result, on as many threads as pays.
 template <class Task>
 void for_each_tile(i64 groups, i64 m, i64 n, i64 k, Task task) {
@@ -102,20 +156,54 @@ void for_each_tile(i64 groups, i64 m, i64 n, i64 k, Task task) {
   });
 }
 
+/// Runs `task(group, image, tile)` for every tile of every image: its rows, and its positions or slots.
+template <class Task>
+void for_each_image_tile(i64 groups, i64 images, i64 m, i64 n, i64 k, Task task) {
+  for_each_tile(groups * images, m, n, k,
+                [&](i64 index, const GemmTile& tile) { task(index / images, index % images, tile); });
+}
+
+/// Products with patches, direct or packed. `problem(group)` gives the group's.
+template <class Problem>
+void run_patch_products(i64 groups, Problem problem) {
+  const PatchProduct any = problem(0);
+  if (any.patches.is_direct()) {
+    const auto multiply = pick(baseline::direct_product, avx2::direct_product, avx512::direct_product,
+                               avx512_bf16::direct_product);
+    for_each_image_tile(groups, any.patches.images, any.gemm.m, any.patches.slots(), any.gemm.k,
+                        [&](i64 group, i64 image, const GemmTile& tile) {
+                          multiply(problem(group), image, tile, gemm_buffers());
+                        });
+    return;
+  }
+  const auto multiply =
+      pick(baseline::patch_product, avx2::patch_product, avx512::patch_product, avx512_bf16::patch_product);
+  for_each_tile(groups, any.gemm.m, any.gemm.n, any.gemm.k,
+                [&](i64 group, const GemmTile& tile) { multiply(problem(group), tile, gemm_buffers()); });
+}
+
 void forward(const Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias, const ConvShape& s) {
   const i64 oh = s.oh(), ow = s.ow(), oc = s.oc / s.groups;
   if (s.n * s.oc * oh * ow == 0) return;
   if (any_float64(out, x, w)) return conv_forward_float64(out, x, w, bias, s);
 
   PatchPlan plan = input_patches(x, s);
-  const std::vector<i64> offsets = place_taps(plan, forward_taps(s));
-  const i64 k = plan.channels * plan.taps;
-  const auto multiply =
-      pick(baseline::patch_product, avx2::patch_product, avx512::patch_product, avx512_bf16::patch_product);
-
-  for_each_tile(s.groups, oc, s.n * oh * ow, k, [&](i64 group, const GemmTile& tile) {
+  TapOffsets offsets;
+  place_taps(plan, forward_taps(s), offsets);
+  const i64 own = plan.channels * plan.taps;  // weights of one output channel
+  const void* weights = w.data_ptr();
+  i64 k = own;
+  if (plan.is_direct() && takes_pairs(w.scalar_type(), x.scalar_type())) {
+    TapOffsets taps;
+    for (i64 tap = 0; tap < plan.taps; ++tap) taps.push_back(tap);
+    const WeightOrder order{oc, plan.channels, own, plan.taps, {taps.begin(), taps.size()}, true};
+    weights = gather_weights(w, s.groups, oc * own, order);
+    k = order.row_size();
+  }
+  run_patch_products(s.groups, [&](i64 group) {
+    const MatrixRef a{advance(weights, w.scalar_type(), group * oc * k), w.scalar_type(), k, 1, 0};
     PatchProduct p{
-        plain_problem(oc, s.n * oh * ow, k, {advance(w, group * oc * k), w.scalar_type(), k, 1, 0},
+        plain_problem(oc, s.n * oh * ow, k, a,
                       {advance_mutable(out, group * oc * oh * ow), out.scalar_type(), oh * ow, 1, 0}),
         plan, s.oc * oh * ow, ow};
     p.patches.source = advance(x, group * plan.channels * s.h * s.w);
@@ -124,19 +212,8 @@ void forward(const Tensor& out, const Tensor& x, const Tensor& w, const Tensor& 
       p.gemm.bias_dtype = bias.scalar_type();
       p.gemm.bias_row_stride = 1;
     }
-    multiply(p, tile, gemm_buffers());
+    return p;
   });
-}
-
-/// w (groups, oc, c, taps) as (groups, c, oc, chosen taps): the rows of the input gradient's left operand.
-template <class Bits>
-void gather_weights(Bits* dst, const Tensor& w, const ConvShape& s, const std::vector<i64>& chosen) {
-  const i64 c = s.c / s.groups, oc = s.oc / s.groups, taps = s.kh * s.kw;
-  const Bits* src = static_cast<const Bits*>(w.data_ptr());
-  for (i64 g = 0; g < s.groups; ++g)
-    for (i64 i = 0; i < c; ++i)
-      for (i64 o = 0; o < oc; ++o)
-        for (const i64 tap : chosen) *dst++ = src[((g * oc + o) * c + i) * taps + tap];
 }
 
 /// Input pixels whose padded coordinate is `phase` modulo `stride`, along one dimension: pixel first + stride
@@ -154,10 +231,7 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
   const i64 oh = s.oh(), ow = s.ow(), c = s.c / s.groups, oc = s.oc / s.groups;
   if (s.n * s.c * s.h * s.w == 0) return;
   if (any_float64(gx, gy, w)) return conv_grad_input_float64(gx, gy, w, s);
-  const auto multiply =
-      pick(baseline::patch_product, avx2::patch_product, avx512::patch_product, avx512_bf16::patch_product);
-  const std::size_t element = w.element_size();
-  const auto weights = std::make_unique_for_overwrite<unsigned char[]>(w.nbytes() + 1);
+  const bool pairs = takes_pairs(w.scalar_type(), gy.scalar_type());
 
   // With a stride, each residue of the pixel's coordinate meets taps of its own: as many products without
   // one.
@@ -165,8 +239,8 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
     for (i64 px = 0; px < s.stride_w; ++px) {
       const Phase rows(py, s.stride_h, s.pad_h, s.h), cols(px, s.stride_w, s.pad_w, s.w);
       if (rows.count * cols.count == 0) continue;
-      std::vector<ConvTap> taps;
-      std::vector<i64> chosen;
+      Taps taps;
+      TapOffsets chosen;
       for (i64 y = 0; y < s.kh; ++y) {
         for (i64 x = 0; x < s.kw; ++x) {
           const i64 dy = y * s.dil_h - py, dx = x * s.dil_w - px;
@@ -175,11 +249,6 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
           chosen.push_back(y * s.kw + x);
         }
       }
-      if (element == 4)
-        gather_weights(reinterpret_cast<std::uint32_t*>(weights.get()), w, s, chosen);
-      else
-        gather_weights(reinterpret_cast<std::uint16_t*>(weights.get()), w, s, chosen);
-
       PatchPlan plan{};
       plan.dtype = gy.scalar_type();
       plan.images = s.n;
@@ -190,19 +259,22 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
       plan.grid_h = rows.count;
       plan.grid_w = cols.count;
       plan.step_h = plan.step_w = 1;
-      const std::vector<i64> offsets = place_taps(plan, taps);
-      const i64 k = oc * plan.taps, positions = s.n * plan.positions();
+      TapOffsets offsets;
+      place_taps(plan, taps, offsets);
+      const WeightOrder order{
+          c, oc, s.kh * s.kw, c * s.kh * s.kw, {chosen.begin(), chosen.size()}, pairs && plan.is_direct()};
+      const void* weights = gather_weights(w, s.groups, oc * c * s.kh * s.kw, order);
+      const i64 k = order.row_size(), positions = s.n * plan.positions();
 
-      for_each_tile(s.groups, c, positions, k, [&](i64 group, const GemmTile& tile) {
-        const MatrixRef a{weights.get() + static_cast<std::size_t>(group * c * k) * element, w.scalar_type(),
-                          k, 1, 0};
+      run_patch_products(s.groups, [&](i64 group) {
+        const MatrixRef a{advance(weights, w.scalar_type(), group * c * k), w.scalar_type(), k, 1, 0};
         const i64 start = group * c * s.h * s.w + rows.first * s.w + cols.first;
         PatchProduct p{
             plain_problem(c, positions, k, a,
                           {advance_mutable(gx, start), gx.scalar_type(), s.h * s.w, s.stride_w, 0}),
             plan, s.c * s.h * s.w, s.stride_h * s.w};
         p.patches.source = advance(gy, group * oc * oh * ow);
-        multiply(p, tile, gemm_buffers());
+        return p;
       });
     }
   }
@@ -213,7 +285,8 @@ void grad_weight(const Tensor& gw, const Tensor& gy, const Tensor& x, const Conv
   if (gw.numel() == 0) return;
   if (any_float64(gw, gy, x)) return conv_grad_weight_float64(gw, gy, x, s);
   PatchPlan plan = input_patches(x, s);
-  const std::vector<i64> offsets = place_taps(plan, forward_taps(s));
+  TapOffsets offsets;
+  place_taps(plan, forward_taps(s), offsets);
   const i64 rows = plan.channels * plan.taps;
   const auto multiply = pick(baseline::patch_gradient, avx2::patch_gradient, avx512::patch_gradient,
                              avx512_bf16::patch_gradient);
@@ -231,19 +304,44 @@ void grad_weight(const Tensor& gw, const Tensor& gy, const Tensor& x, const Conv
 
 }  // namespace
 
-void* conv_planes(std::size_t bytes) {
+namespace {
+
+/// Memory that grows to the largest size asked for.
+class Scratch {
+ public:
+  void* at_least(std::size_t bytes) {
+    if (bytes > size_) {
+      size_ = 0;
+      memory_.reset();
+      memory_.reset(::operator new (bytes, std::align_val_t{64}));
+      size_ = bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
   struct Free {
     void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
-  thread_local std::unique_ptr<void, Free> memory;
-  thread_local std::size_t size = 0;
-  if (bytes > size) {
-    size = 0;
-    memory.reset();
-    memory.reset(::operator new (bytes, std::align_val_t{64}));
-    size = bytes;
-  }
-  return memory.get();
+  std::unique_ptr<void, Free> memory_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+bool PatchPlan::is_direct() const {
+  const i64 panel = gemm_micro_tile().cols, computed = (slots() + panel - 1) / panel * panel;
+  return step_h == 1 && step_w == 1 && taps > 0 && 2 * computed <= 3 * positions();
+}
+
+void* conv_planes(std::size_t bytes) {
+  thread_local Scratch scratch;
+  return scratch.at_least(bytes);
+}
+
+void* conv_weights(std::size_t bytes) {
+  thread_local Scratch scratch;
+  return scratch.at_least(bytes);
 }
 
 }  // namespace halftone::cpu

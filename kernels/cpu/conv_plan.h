@@ -35,6 +35,11 @@ struct PatchPlan {
 
   std::int64_t positions() const { return grid_h * grid_w; }
   std::int64_t row_size() const { return step_w * phase_cols; }
+  /// True where panels are read from the planes themselves, see conv_direct.inc: without strides, and if not
+  /// too much is computed for nothing.
+  bool is_direct() const;
+  /// Positions of one image counted along whole rows of the plane.
+  std::int64_t slots() const { return (grid_h - 1) * row_size() + grid_w; }
 };
 
 /// A convolution seen as C (rows, positions) = A (rows, channels * taps) * patches. The columns of C are the
@@ -54,6 +59,8 @@ struct PatchGradient {
   std::int64_t gy_image_stride;
 };
 
+/// Memory for weights in another order, at least `bytes`, kept by the thread for the next call.
+void* conv_weights(std::size_t bytes);
 /// Memory for planes, at least `bytes`, kept by the thread for the next call.
 void* conv_planes(std::size_t bytes);
 

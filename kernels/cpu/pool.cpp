@@ -83,17 +83,6 @@ struct Span {
   i64 size;  // what it counts in a divisor
 };
 
-std::vector<Span> max_spans(i64 count, i64 stride, i64 pad, i64 k, i64 dil, i64 size) {
-  std::vector<Span> spans;
-  for (i64 i = 0; i < count; ++i) {
-    i64 begin = i * stride - pad;
-    const i64 end = std::min(begin + (k - 1) * dil + 1, size);
-    if (begin < 0) begin += (-begin + dil - 1) / dil * dil;
-    spans.push_back({begin, end, 0});
-  }
-  return spans;
-}
-
 std::vector<Span> avg_spans(i64 count, i64 stride, i64 pad, i64 k, i64 size, bool include_pad) {
   std::vector<Span> spans;
   for (i64 i = 0; i < count; ++i) {
@@ -113,31 +102,91 @@ std::vector<Span> adaptive_spans(i64 in, i64 out) {
   return spans;
 }
 
+/// Windows of which one element lies inside, in one dimension: begin .. end.
+Span windows_reached(i64 windows, i64 stride, i64 offset, i64 size) {
+  // Window i reaches element i * stride + offset.
+  const i64 begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
+  const i64 end = size > offset ? (size - offset + stride - 1) / stride : 0;
+  return {std::min(begin, windows), std::min(std::max(begin, end), windows), 0};
+}
+
+/// The maxima of one row of windows, found element by element of the window for all windows at once, so that
+/// the loop has no branches. A NaN wins; of equal elements the first.
+template <class Real>
+class MaxRow {
+ public:
+  explicit MaxRow(const PoolShape& s)
+      : shape_(s), best_(static_cast<std::size_t>(s.ow())), which_(static_cast<std::size_t>(s.ow())) {
+    for (i64 x = 0; x < s.kw; ++x) reached_.push_back(windows_reached(s.ow(), s.stride_w, at_column(x), s.w));
+    for (i64 y = 0; y < s.kh; ++y)
+      for (i64 x = 0; x < s.kw; ++x) offsets_.push_back((y * s.dil_h - s.pad_h) * s.w + at_column(x));
+  }
+
+  /// `src`: the plane. Windows without an element give -infinity and index -1.
+  void find(const Real* src, i64 row, Real* dst, i64* index) {
+    std::fill(best_.begin(), best_.end(), -std::numeric_limits<Real>::infinity());
+    std::fill(which_.begin(), which_.end(), Which{-1});
+    const i64 top = row * shape_.stride_h - shape_.pad_h;
+    for (i64 ky = 0; ky < shape_.kh; ++ky) {
+      const i64 y = top + ky * shape_.dil_h;
+      if (y < 0 || y >= shape_.h) continue;
+      for (i64 kx = 0; kx < shape_.kw; ++kx) {
+        const Span& windows = reached_[static_cast<std::size_t>(kx)];
+        const Real* first = src + y * shape_.w + at_column(kx) + windows.begin * shape_.stride_w;
+        const auto tap = static_cast<Which>(ky * shape_.kw + kx);
+        if (shape_.stride_w == 2)
+          take_larger<2>(first, 2, windows, tap);
+        else
+          take_larger<0>(first, shape_.stride_w, windows, tap);
+      }
+    }
+    for (i64 j = 0; j < shape_.ow(); ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const Which tap = which_[at];
+      dst[j] = best_[at];
+      index[j] = tap < 0 ? -1
+                         : row * shape_.stride_h * shape_.w + j * shape_.stride_w +
+                               offsets_[static_cast<std::size_t>(tap)];
+    }
+  }
+
+ private:
+  /// Numbers an element of the window; as wide as Real, so that both fit the same vectors.
+  using Which = std::conditional_t<sizeof(Real) == 4, std::int32_t, i64>;
+
+  i64 at_column(i64 kx) const { return kx * shape_.dil_w - shape_.pad_w; }
+
+  template <int kStep>
+  void take_larger(const Real* src, i64 step, const Span& windows, Which tap) {
+    if constexpr (kStep > 0) step = kStep;
+    Real* best = best_.data() + windows.begin;
+    Which* which = which_.data() + windows.begin;
+    for (i64 j = 0; j < windows.end - windows.begin; ++j) {
+      const Real value = src[j * step];
+      const bool take = (value > best[j]) | (value != value) | (which[j] < 0);
+      best[j] = take ? value : best[j];
+      which[j] = take ? tap : which[j];
+    }
+  }
+
+  const PoolShape& shape_;
+  std::vector<Real> best_;
+  std::vector<Which> which_;
+  std::vector<Span> reached_;
+  std::vector<i64> offsets_;  // of the window's elements, from the first element of an unpadded window
+};
+
 void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& s) {
   const i64 oh = s.oh(), ow = s.ow();
-  const std::vector<Span> rows = max_spans(oh, s.stride_h, s.pad_h, s.kh, s.dil_h, s.h);
-  const std::vector<Span> cols = max_spans(ow, s.stride_w, s.pad_w, s.kw, s.dil_w, s.w);
   in_accumulate_type(out, x, [&]<class Real>(Real) {
     parallel_for(s.planes, plane_grain(s.h * s.w), [&](i64 first, i64 last) {
       PlaneReader<Real> in(x, s.h * s.w);
       PlaneWriter<Real> result(out, oh * ow);
+      MaxRow<Real> maxima(s);
       for (i64 plane = first; plane < last; ++plane) {
         const Real* src = in.plane(plane);
-        Real* dst = result.plane();
         i64* index = indices.data_ptr<i64>() + plane * oh * ow;
-        for (const Span& row : rows) {
-          for (const Span& col : cols) {
-            Real best = -std::numeric_limits<Real>::infinity();
-            i64 at = row.begin < row.end && col.begin < col.end ? row.begin * s.w + col.begin : -1;
-            for (i64 y = row.begin; y < row.end; y += s.dil_h) {
-              for (i64 i = y * s.w + col.begin; i < y * s.w + col.end; i += s.dil_w) {
-                if (src[i] > best || src[i] != src[i]) best = src[i], at = i;
-              }
-            }
-            *dst++ = best;
-            *index++ = at;
-          }
-        }
+        for (i64 row = 0; row < oh; ++row) maxima.find(src, row, result.plane() + row * ow, index + row * ow);
         result.write(plane);
       }
     });
