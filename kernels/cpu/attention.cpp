@@ -125,8 +125,9 @@ class Weights {
       T* row = p + r * stride();
       if (mask_) apply_mask(b, first + r, n, row, mask_row);
       const i64 seen = options_.causal ? std::min(n, first + r + 1) : n;
-      std::fill(row + seen, row + padded(n), -std::numeric_limits<T>::infinity());
-      row_functions<T>().softmax(row, padded(n));
+      std::fill(row + seen, row + padded(seen), -std::numeric_limits<T>::infinity());
+      row_functions<T>().softmax(row, padded(seen));
+      std::fill(row + padded(seen), row + padded(n), T(0));
     }
   }
   /// Dropout of weights, or of their gradients.
