@@ -1,5 +1,6 @@
 // Arithmetic of two and three operands, with broadcasting and PyTorch's type promotion.
 
+#include "halftone/kernels/check.h"
 #include "halftone/ops/pointwise.h"
 
 namespace halftone {
@@ -16,12 +17,9 @@ bool is_one(const Scalar& value) { return value.to_double() == 1; }
 /// grad * factor, without a kernel for 1.
 Tensor times(const Tensor& grad, const Scalar& factor) { return is_one(factor) ? grad : mul(grad, factor); }
 
-/// Integers have no infinity to answer x / 0 with.
 void check_divisor(const char* op, const Tensor& out, const Tensor& divisor) {
-  if (out.is_floating_point() || out.numel() == 0) return;
-  NoGradGuard no_grad;
-  const bool has_zero = divisor.numel() == 1 ? !divisor.item<bool>() : !all(divisor).item<bool>();
-  if (has_zero) fail(op, "integer division by zero: the divisor ", divisor, " holds a 0");
+  if (is_floating_point(out.scalar_type()) || out.numel() == 0) return;
+  kernels_for<CheckKernels>(divisor.device()).values(op, ValueRule::kDivisor, divisor);
 }
 
 }  // namespace

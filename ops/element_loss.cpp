@@ -1,5 +1,6 @@
 #include "halftone/ops/element_loss.h"
 
+#include "halftone/kernels/check.h"
 #include "halftone/kernels/reduce.h"
 #include "halftone/ops/check_defined.h"
 #include "halftone/ops/promotion.h"
@@ -119,17 +120,6 @@ void check_weight(const LossCall& call, const char* name, const Tensor& weight, 
   }
 }
 
-void check_probabilities(const LossCall& call) {
-  if (call.x.numel() == 0) return;
-  for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
-    const Tensor extreme = allocate({{}, accumulate_type(call.x.scalar_type()), call.x.device()});
-    reduce_into(op, extreme, call.x);
-    const double value = extreme.item<double>();
-    if (value < 0 || value > 1)
-      fail(call.op, "expected probabilities in [0, 1], found ", value, " in ", call.x);
-  }
-}
-
 /// The arriving gradient divided by what a mean divides by, in fp32.
 Tensor scaled(const LossCall& call, const Tensor& grad) {
   if (call.reduction != Reduction::Mean) return wide(grad);
@@ -179,7 +169,8 @@ Meta loss_meta(const LossCall& call) {
 }
 
 void run_loss(const Tensor& out, const LossCall& call) {
-  if (call.loss.forward == Fn::kBce) check_probabilities(call);
+  if (call.loss.forward == Fn::kBce)
+    kernels_for<CheckKernels>(call.x.device()).values(call.op, ValueRule::kProbability, call.x);
   const bool reduces = call.reduction != Reduction::None;
   Tensor elements = out;
   if (reduces || call.weight.defined()) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "halftone/kernels/check.h"
 #include "halftone/ops/operator.h"
 
 namespace halftone {
@@ -42,15 +43,10 @@ void check_real(const char* op, const Tensor& self) {
   if (!self.is_floating_point()) fail(op, "expected a floating tensor, got ", self);
 }
 
-/// `probabilities` as contiguous float64. Throws Error when one is outside [0, 1].
+/// `probabilities` as contiguous float64. Throws Error when one is outside [0, 1]; on a device, later.
 Tensor checked_probabilities(const char* op, const Tensor& probabilities) {
-  const Tensor p = probabilities.detach().to(kDouble).contiguous();
-  const Tensor on_host = p.cpu();
-  const double* data = on_host.data_ptr<double>();
-  for (std::int64_t i = 0; i < p.numel(); ++i) {
-    if (!(data[i] >= 0 && data[i] <= 1)) fail(op, "probabilities must lie in [0, 1], got ", data[i]);
-  }
-  return p;
+  kernels_for<CheckKernels>(probabilities.device()).values(op, ValueRule::kProbability, probabilities);
+  return probabilities.detach().to(kDouble).contiguous();
 }
 
 }  // namespace

@@ -228,7 +228,8 @@ TEST_CASE("broadcast losses follow PyTorch, with summed gradients", "[loss]") {
   CHECK(value_at(t.grad(), 2) == 2);
   CHECK_THROWS_WITH(mse_loss(ones({2}), ones({3})), Contains("[2]") && Contains("[3]"));
   CHECK_THROWS_WITH(binary_cross_entropy(ones({2}), ones({1}), {}), Contains("shaped like"));
-  CHECK_THROWS_WITH(binary_cross_entropy(full({2}, 1.5), ones({2}), {}), Contains("1.5"));
+  CHECK_THROWS_WITH(finish([] { binary_cross_entropy(full({2}, 1.5), ones({2}), {}); }), Contains("1.5"));
+  CHECK_THROWS_WITH(finish([] { binary_cross_entropy(full({2}, NAN), ones({2}), {}); }), Contains("nan"));
   CHECK_THROWS_WITH(smooth_l1_loss(ones({2}), ones({2}), Reduction::Mean, -1), Contains("beta"));
   CHECK_THROWS_WITH(huber_loss(ones({2}), ones({2}), Reduction::Mean, 0), Contains("delta"));
 }

@@ -140,7 +140,7 @@ TEST_CASE("integer division is true division, floors on request, and refuses zer
   CHECK(values(fmod(a, b)) == List{1, -1, 2});
   CHECK(values(a % 4) == List{3, 1, 2});
   CHECK_THROWS_WITH(floor_divide(a, 0), Contains("division by zero"));
-  CHECK_THROWS_WITH(remainder(a, tensor({1, 0, 1})), Contains("division by zero"));
+  CHECK_THROWS_WITH(test::finish([&] { remainder(a, tensor({1, 0, 1})); }), Contains("division by zero"));
   CHECK_THROWS_WITH(fmod(a, 0), Contains("division by zero"));
   CHECK_THROWS_AS(div(a, b, "round"), Error);
   CHECK(values(a / 0) == List{kInf, -kInf, kInf});

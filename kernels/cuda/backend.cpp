@@ -12,6 +12,7 @@
 #include "halftone/kernels/cuda/fault_record.h"
 #include "halftone/kernels/cuda/graph.h"
 #include "halftone/kernels/cuda/runtime.h"
+#include "halftone/kernels/cuda/small_write.h"
 
 namespace halftone::cuda {
 namespace {
@@ -65,6 +66,8 @@ class CudaBackend final : public Backend {
     if (bytes == 0) return;
     const DeviceScope scope(device_of(device));
     refuse_while_capturing("copying from host memory");
+    if (bytes <= kSmallWrite)
+      return write_small(data, host, bytes);  // random counters, learning rates, numbers
     check(cudaMemcpyAsync(data, host, bytes, cudaMemcpyHostToDevice, cuda::current_stream()),
           "cudaMemcpyAsync");
     // Pageable memory is read before the call returns; pinned memory later, and its owner does not know when.

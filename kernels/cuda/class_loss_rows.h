@@ -42,8 +42,7 @@ __device__ inline Label read_label(const void* target, ScalarType dtype, std::in
   const bool ignored = label.value == ignore_index;
   label.wrong = !ignored && (label.value < 0 || label.value >= classes);
   label.counts = !ignored && !label.wrong;
-  if (label.wrong && report)
-    report_fault(sink.record, sink.op, Fault::kClassOutOfRange, label.value, classes);
+  if (label.wrong && report) report_fault(sink, Fault::kClassOutOfRange, label.value, classes);
   return label;
 }
 

@@ -29,7 +29,7 @@ struct Indices {
 
 __device__ inline bool check_row(const FaultSink& sink, std::int64_t row, std::int64_t rows) {
   if (row >= 0 && row < rows) return true;
-  report_fault(sink.record, sink.op, Fault::kIndexOutOfRange, row, rows);
+  report_fault(sink, Fault::kRowOutOfRange, row, rows);
   return false;
 }
 

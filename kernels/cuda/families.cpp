@@ -1,6 +1,7 @@
 #include "halftone/kernels/cuda/families.h"
 
 #include "halftone/kernels/attention.h"
+#include "halftone/kernels/check.h"
 #include "halftone/kernels/conv.h"
 #include "halftone/kernels/copy.h"
 #include "halftone/kernels/dropout.h"
@@ -53,6 +54,8 @@ template <>
 const AttentionKernels& cuda_kernels<AttentionKernels>();
 template <>
 const OptimizerKernels& cuda_kernels<OptimizerKernels>();
+template <>
+const CheckKernels& cuda_kernels<CheckKernels>();
 
 namespace cuda {
 namespace {
@@ -67,7 +70,7 @@ void link() {
 void link_families() {
   link<PointwiseKernels, CopyKernels, ReduceKernels, SoftmaxKernels, ClassLossKernels, NormKernels,
        IndexKernels, ArrangeKernels, RandomKernels, DropoutKernels, SequenceKernels, EmbeddingKernels,
-       PoolKernels, GemmKernels, ConvKernels, AttentionKernels, OptimizerKernels>();
+       PoolKernels, GemmKernels, ConvKernels, AttentionKernels, OptimizerKernels, CheckKernels>();
 }
 
 }  // namespace cuda

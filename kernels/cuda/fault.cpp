@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <new>
 
@@ -29,11 +30,11 @@ FaultRecord* record_of(int device) {
 
 }  // namespace
 
-FaultSink fault_sink(const char* op) {
+FaultSink fault_sink(const char* op, std::int64_t dim) {
   void* on_device = nullptr;
   check(cudaHostGetDevicePointer(&on_device, record_of(current_device_index()), 0),
         "cudaHostGetDevicePointer");
-  return {static_cast<FaultRecord*>(on_device), op};
+  return {static_cast<FaultRecord*>(on_device), op, dim};
 }
 
 void throw_fault(int device) {
@@ -42,9 +43,25 @@ void throw_fault(int device) {
   if (kind == Fault::kNone) return;
   const FaultRecord found = record;
   record = FaultRecord{};
-  const char* what = kind == Fault::kClassOutOfRange ? "class " : "index ";
-  fail(found.op, what, found.value, " is out of range: expected 0 .. ", found.limit - 1,
-       " (found on the device; the results since are not valid)");
+  constexpr const char* kNote = " (found on the device; the results since are not valid)";
+  switch (kind) {
+    case Fault::kNone:
+      return;
+    case Fault::kIndexOutOfRange:
+      fail(found.op, "index ", found.value, " is out of range for dimension ", found.dim, " of size ",
+           found.limit, kNote);
+    case Fault::kRowOutOfRange:
+      fail(found.op, "index ", found.value, " is out of range for a table of ", found.limit, " rows", kNote);
+    case Fault::kPlaceOutOfRange:
+      fail(found.op, "index ", found.value, " is out of range for a plane of ", found.limit, " elements",
+           kNote);
+    case Fault::kClassOutOfRange:
+      fail(found.op, "class ", found.value, " is out of range: expected 0 .. ", found.limit - 1, kNote);
+    case Fault::kZeroDivisor:
+      fail(found.op, "integer division by zero: the divisor holds a 0", kNote);
+    case Fault::kNoProbability:
+      fail(found.op, "expected probabilities in [0, 1], found ", std::bit_cast<double>(found.value), kNote);
+  }
 }
 
 }  // namespace halftone::cuda

@@ -14,8 +14,7 @@ __global__ void check_range_kernel(FaultSink sink, const std::int64_t* indices, 
                                    std::int64_t low, std::int64_t size) {
   for (std::int64_t i = global_id(); i < geometry.numel; i += global_size()) {
     const std::int64_t index = indices[geometry.offsets(i).at[0]];
-    if (index < low || index >= size)
-      report_fault(sink.record, sink.op, Fault::kIndexOutOfRange, index, size);
+    if (index < low || index >= size) report_fault(sink, Fault::kIndexOutOfRange, index, size);
   }
 }
 
@@ -35,10 +34,10 @@ __global__ void combine_kernel(std::int64_t* positions, const std::int64_t* indi
 
 /// Reports instead of throwing: the indices are not known here. The functions that follow leave out what is
 /// wrong.
-void check_range(const char* op, const Tensor& index, std::int64_t size, std::int64_t, bool negative) {
+void check_range(const char* op, const Tensor& index, std::int64_t size, std::int64_t dim, bool negative) {
   if (index.numel() == 0) return;
   const DeviceScope scope(index.device());
-  launch<check_range_kernel>(blocks_for(index.numel()), kThreads, 0, fault_sink(op),
+  launch<check_range_kernel>(blocks_for(index.numel()), kThreads, 0, fault_sink(op, dim),
                              index.data_ptr<std::int64_t>(), make_geometry(index.sizes(), index),
                              negative ? -size : 0, size);
 }

@@ -48,8 +48,7 @@ __global__ void max_backward_kernel(void* gx, ScalarType gx_dtype, const void* g
            j < first + y * columns.count + column.end; ++j) {
         const std::int64_t index = indices[j];
         if (index == here) sum += load<Real, T>(gy, gy_dtype, j);
-        if (index < -1 || index >= h * w)
-          report_fault(sink.record, sink.op, Fault::kIndexOutOfRange, index, h * w);
+        if (index < -1 || index >= h * w) report_fault(sink, Fault::kPlaceOutOfRange, index, h * w);
       }
     }
     store<T>(gx, gx_dtype, i, sum);

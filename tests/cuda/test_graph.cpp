@@ -235,6 +235,43 @@ TEST_CASE("what cannot be captured is refused by name, and the device is usable 
   CHECK(contains(error_of([&] { graph.capture(nullptr); }), "empty"));
 }
 
+TEST_CASE("values are checked in a captured step as well, and told of where the device is waited for") {
+  const CpuByDefault cpu;
+  const Tensor p = full({6}, 0.5).to(kDevice), target = ones({6}).to(kDevice),
+               labels = full({6}, 7, kLong).to(kDevice), divisor = full({6}, 2, kLong).to(kDevice);
+  Tensor loss, quotient, drawn;
+  cuda::Graph graph;
+  graph.capture([&] {
+    loss = binary_cross_entropy(p, target);
+    quotient = floor_divide(labels, divisor) + remainder(labels, divisor) + fmod(labels, divisor);
+    drawn = bernoulli(p);
+  });
+  graph.replay();
+  CHECK(loss.item<float>() == Approx(std::log(2)));
+  CHECK(values(quotient) == List{5, 5, 5, 5, 5, 5});
+
+  p.select(0, 3).fill_(1.5);
+  graph.replay();
+  CHECK(contains(error_of([&] { cuda::synchronize(); }), "probabilities in [0, 1], found 1.5"));
+  p.fill_(0.25);
+  divisor.select(0, 5).fill_(0);
+  graph.replay();
+  CHECK(contains(error_of([&] { cuda::synchronize(); }), "integer division by zero"));
+  divisor.fill_(1);
+  graph.replay();
+  CHECK_NOTHROW(cuda::synchronize());
+  CHECK(values(quotient) == List{7, 7, 7, 7, 7, 7});
+}
+
+TEST_CASE("checks of values on the device read nothing back") {
+  const CpuByDefault cpu;
+  const Tensor p = full({6}, 0.5).to(kDevice), n = full({6}, 3, kLong).to(kDevice);
+  const std::uint64_t before = cuda::host_reads();
+  binary_cross_entropy(p, p);
+  floor_divide(n, n), remainder(n, n), fmod(n, n), bernoulli(p);
+  CHECK(cuda::host_reads() == before);
+}
+
 TEST_CASE("memory of a graph comes back") {
   const CpuByDefault cpu;
   const Tensor x = ones({1000}).to(kDevice);
