@@ -256,6 +256,13 @@ Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, c
 /// input (..., in) times weight (out, in) transposed, plus bias (out).
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 Tensor linear(const Tensor& input, const Tensor& weight);
+/// relu(linear(input, weight, bias)) and gelu(linear(input, weight, bias), "tanh") as one product: the
+/// activation is applied to the sums before they are rounded. `bias` may be undefined. Floating dtypes only.
+/// PyTorch has these as _addmm_activation.
+Tensor linear_relu(const Tensor& input, const Tensor& weight, const Tensor& bias);
+Tensor linear_relu(const Tensor& input, const Tensor& weight);
+Tensor linear_gelu(const Tensor& input, const Tensor& weight, const Tensor& bias);
+Tensor linear_gelu(const Tensor& input, const Tensor& weight);
 
 // --- Shape (ops/view.cpp: aliases; ops/shape.cpp: copies)
 // -------------------------------------------------------
@@ -440,6 +447,11 @@ Tensor avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, IntArrayR
                            IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                            std::optional<std::int64_t> divisor_override, ScalarType dtype);
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad, IntArrayRef input_size, ScalarType dtype);
+/// The gradients of linear with respect to weight and bias, from one product: grad (..., out) transposed
+/// times input
+/// (..., in), and the sums of grad's columns. `transposed`: the first is (in, out) instead of (out, in).
+std::tuple<Tensor, Tensor> linear_weight_backward(const Tensor& grad, const Tensor& input, ScalarType dtype,
+                                                  bool transposed = false);
 /// The gradients of the normalisations with respect to input, weight and bias, in the dtypes of input and
 /// weight; those of an undefined weight are empty. `mean` and `rstd` are the input's, as forward found them;
 /// undefined: found again.

@@ -26,7 +26,7 @@ struct MutableMatrixRef {
   std::int64_t batch_stride = 0;
 };
 
-enum class Activation { kNone, kRelu };
+enum class Activation { kNone, kRelu, kGeluTanh };
 
 /// What is done to an element of A*B in fp32 before its only rounding:
 /// activation(alpha * (A*B) + beta * addend + bias).
@@ -38,6 +38,14 @@ struct Epilogue {
   double alpha = 1;
   double beta = 0;   ///< 0: the addend is not read, so its NaN do not count
   MatrixRef addend;  ///< (m, n), any float dtype; may be the result itself (same place, dtype and strides)
+  /// What the activation is applied to, rounded once: in C's dtype and with C's strides, in memory of its
+  /// own. Null: not wanted.
+  void* before_activation = nullptr;
+  /// The sums of A's rows over k, m contiguous elements, rounded once. For one matrix (batch 1) of floats
+  /// with strides that are not negative. With A the transpose of a linear layer's gradient, this is the
+  /// gradient of its bias. Null: not wanted.
+  void* row_sums = nullptr;
+  Dtype row_sums_dtype = kFloat;
 };
 
 /// Matrix products on one device.
@@ -61,7 +69,8 @@ struct Epilogue {
 /// one), each step rounded to nearest even, subnormal inputs, intermediate and final sums counted as zero: an
 /// extra k * 2^-126 in the bound. Everywhere else subnormals are exact.
 ///
-/// NaN and infinities propagate as IEEE 754 says (0 * inf is NaN). k == 0 gives the epilogue of zero.
+/// NaN and infinities propagate as IEEE 754 says (0 * inf is NaN). k == 0 gives the epilogue of zero, and row
+/// sums of zero.
 struct GemmKernels {
   void (*run)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const MatrixRef& a,
               const MatrixRef& b, const MutableMatrixRef& c, const Epilogue& epilogue);

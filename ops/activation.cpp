@@ -1,6 +1,7 @@
 // Activation functions, each with its backward operator. In the second derivatives s is sigmoid(x), q = s (1
 // - s).
 
+#include "halftone/ops/activation_rule.h"
 #include "halftone/ops/pointwise.h"
 
 namespace halftone {
@@ -321,6 +322,14 @@ struct Gelu : Operator {
   }
 };
 HALFTONE_REGISTER_OPERATOR(Gelu)
+
+Tensor relu_backward(const Tensor& grad, const Tensor& result, ScalarType dtype) {
+  return ReluBackward::call(grad, result, dtype);
+}
+
+Tensor gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate, ScalarType dtype) {
+  return GeluBackward::call(grad, self, approximate, dtype);
+}
 
 }  // namespace ops
 

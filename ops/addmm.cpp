@@ -35,6 +35,13 @@ struct AddedProduct : Operator {
   }
   static Gradients backward(const Saved& s, const Tensor& g, const Scalar& beta, const Scalar& alpha) {
     Gradients grads(3, Tensor());
+    if (is_layer(s, beta, alpha)) {
+      grads[1] = grad_of_left(s, 1, 2, g);
+      const auto [weight, bias] = linear_weight_backward(g, s.input(1), s.dtype(2), /*transposed=*/true);
+      grads[0] = view(bias, s.sizes(0));
+      grads[2] = weight;
+      return grads;
+    }
     if (s.needs(0)) {
       // Scaled in fp32, so that the sum over what was broadcast is the first rounding.
       grads[0] = beta.to_double() == 1 ? g : mul(wide(g), beta);
@@ -42,6 +49,16 @@ struct AddedProduct : Operator {
     grads[1] = grad_of_left(s, 1, 2, g, alpha.to_double());
     grads[2] = grad_of_right(s, 1, 2, g, alpha.to_double());
     return grads;
+  }
+
+ private:
+  /// A fully connected layer, (rows, in) times (in, out) plus a row of biases, whose gradients for bias and
+  /// weight are both wanted.
+  static bool is_layer(const Saved& s, const Scalar& beta, const Scalar& alpha) {
+    const Dims &self = s.sizes(0), &right = s.sizes(2);
+    return s.needs(0) && s.needs(2) && right.size() == 2 && count_elements(self) == right[1] &&
+           !self.empty() && self.back() == right[1] && s.dtype(0) == s.dtype(2) && beta.to_double() == 1 &&
+           alpha.to_double() == 1;
   }
 };
 

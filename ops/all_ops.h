@@ -27,7 +27,8 @@
   X(IsFinite) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(BitwiseNot) \
   X(Sum) X(Mean) X(Prod) X(SumToSize) X(CumsumBackward) X(Cumsum) X(All) X(Any) X(CountNonzero) \
   X(Amax) X(Amin) X(Max) X(Min) X(Argmax) X(Argmin) X(Var) X(Std) X(Norm) X(Logsumexp) \
-  X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(Linear) \
+  X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(LinearWeightBackward) X(Linear) \
+  X(LinearRelu) X(LinearGelu) \
   X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
   X(AvgPool2dBackward) X(AvgPool1d) X(AvgPool2d) X(AdaptiveAvgPool2dBackward) X(AdaptiveAvgPool1d) \
   X(AdaptiveAvgPool2d) \

@@ -82,6 +82,7 @@ struct Product {
     const auto& step = inner.strides;
     Epilogue e = epilogue;
     if (addend) e.addend = operand(*addend, at[kAddend], step[kAddend]);
+    e.before_activation = advance(e.before_activation, out.dtype, at[kOut]);
     kernels.run(
         inner.size, out.rows, out.cols, k, operand(a, at[kA], step[kA]), operand(b, at[kB], step[kB]),
         {advance(out.data, out.dtype, at[kOut]), out.dtype, out.row_stride, out.col_stride, step[kOut]}, e);

@@ -291,6 +291,65 @@ TEST_CASE("the epilogue scales, adds, biases and activates in fp32, then rounds 
   });
 }
 
+TEST_CASE("an activation reads the unrounded sum, which comes out rounded as well") {
+  for (const Dtype dtype : kFloats)
+    for (const Matrix::Layout layout : kLayouts)
+      for (const Activation activation : {Activation::kGeluTanh, Activation::kRelu, Activation::kNone}) {
+        CAPTURE(dtype, layout, static_cast<int>(activation));
+        const i64 m = 11, n = 21, k = 30, batch = 2;
+        const Matrix a = Matrix(dtype, m, k, layout, batch).fill(21);
+        const Matrix b = Matrix(dtype, k, n, layout, batch).fill(22);
+        Matrix product(kFloat, m, n, layout, batch), c(dtype, m, n, layout, batch), before = c;
+        multiply(a, b, product);
+        Epilogue e;
+        e.activation = activation;
+        e.before_activation = before.bytes.data();
+        multiply(a, b, c, e);
+        Matrix alone(dtype, m, n, layout, batch);
+        e.before_activation = nullptr;
+        multiply(a, b, alone, e);
+        CHECK(c.bytes == alone.bytes);
+        for (i64 matrix = 0; matrix < batch; ++matrix)
+          for (i64 i = 0; i < m; ++i)
+            for (i64 j = 0; j < n; ++j) {
+              const double x = product.get(i, j, matrix);
+              const double slope = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+              const double y = activation == Activation::kGeluTanh ? 0.5 * x * (1 + std::tanh(slope))
+                               : activation == Activation::kRelu   ? std::fmax(x, 0)
+                                                                   : x;
+              REQUIRE(std::fabs(before.get(i, j, matrix) - x) <= unit_roundoff(dtype) * std::fabs(x));
+              REQUIRE(std::fabs(c.get(i, j, matrix) - y) <=
+                      (unit_roundoff(dtype) + 4e-7) * std::fabs(y) + 0x1p-25);
+            }
+      }
+}
+
+TEST_CASE("the sums of A's rows come with the product") {
+  for (const Dtype dtype : {kFloat, kHalf, kBFloat16, kDouble})
+    for (const Dtype sums_dtype : {dtype, kFloat})
+      for (const Matrix::Layout layout : kLayouts)
+        for (const i64 k : {0, 1, 700})
+          for (const i64 n : {0, 13}) {
+            CAPTURE(dtype, sums_dtype, layout, k, n);
+            const i64 m = 9;
+            const Matrix a = Matrix(dtype, m, k, layout).fill(23), b = Matrix(dtype, k, n).fill(24);
+            Matrix c(dtype, m, n), alone(dtype, m, n), sums(sums_dtype, 1, m);
+            for (i64 i = 0; i < m; ++i) sums.set(0, i, kNaN);
+            Epilogue e;
+            e.row_sums = sums.bytes.data();
+            e.row_sums_dtype = sums_dtype;
+            multiply(a, b, c, e);
+            multiply(a, b, alone);
+            CHECK(c.bytes == alone.bytes);
+            for (i64 i = 0; i < m; ++i) {
+              double exact = 0, size = 0;
+              for (i64 l = 0; l < k; ++l) exact += a.get(i, l), size += std::fabs(a.get(i, l));
+              REQUIRE(std::fabs(sums.get(0, i) - exact) <=
+                      unit_roundoff(sums_dtype) * std::fabs(exact) + 1e-6 * size);
+            }
+          }
+}
+
 TEST_CASE("the addend may be the result itself, and is not read when beta is zero") {
   at_every_isa([] {
     for (const i64 k : {30, 600}) {
@@ -439,4 +498,11 @@ TEST_CASE("what a product cannot do is refused by name") {
   Epilogue e;
   e.beta = 1;
   CHECK_THROWS_AS(multiply(f, f, cf, e), Error);
+
+  Epilogue gelu, sums;
+  gelu.activation = Activation::kGeluTanh;
+  CHECK_THROWS_AS(multiply(l, l, cl, gelu), Error);
+  sums.row_sums = cf.bytes.data();
+  CHECK_THROWS_AS(gemm().run(2, 1, 1, 1, f.ref(), f.ref(), cf.out(), sums), Error);
+  CHECK_THROWS_AS(multiply(l, l, cl, sums), Error);
 }

@@ -135,6 +135,70 @@ TEST_CASE("linear is one node that keeps only what is needed", "[matmul]") {
   CHECK(autograd::saved_tensors(first)[0].sizes == Dims{4, 3});
 }
 
+TEST_CASE("a layer with its activation is the two operators, rounded once", "[matmul]") {
+  manual_seed(11);
+  for (const ScalarType dtype : {kFloat, kDouble, kHalf, kBFloat16}) {
+    INFO(dtype_name(dtype));
+    const double tolerance = 8 * unit_roundoff(dtype);
+    const Tensor x = randn({2, 5, 6}, dtype), w = randn({8, 6}, dtype), b = randn({8}, dtype);
+    const Tensor g = randn({2, 5, 8}, dtype);
+    for (const bool has_bias : {true, false}) {
+      const auto run = [&](auto layer) {
+        const Tensor p[] = {x.clone().requires_grad_(), w.clone().requires_grad_(),
+                            b.clone().requires_grad_()};
+        const Tensor y = layer(p[0], p[1], has_bias ? p[2] : Tensor());
+        y.backward(g);
+        std::vector<Tensor> all{y.detach(), p[0].grad(), p[1].grad()};
+        if (has_bias) all.push_back(p[2].grad());
+        return all;
+      };
+      const auto check = [&](const std::vector<Tensor>& fused, const std::vector<Tensor>& composed) {
+        for (std::size_t i = 0; i < fused.size(); ++i) {
+          CAPTURE(i);
+          CHECK(allclose(fused[i].to(kDouble), composed[i].to(kDouble), tolerance, 8 * tolerance));
+        }
+      };
+      check(run([](auto... t) { return linear_relu(t...); }),
+            run([](auto... t) { return relu(linear(t...)); }));
+      check(run([](auto... t) { return linear_gelu(t...); }),
+            run([](auto... t) { return gelu(linear(t...), "tanh"); }));
+    }
+  }
+  const Tensor x = randn({3, 4}), w = randn({2, 4});
+  CHECK(same_bits(linear_relu(x, w), relu(linear(x, w))));
+  CHECK_THROWS_WITH(linear_gelu(x.to(kLong), w.to(kLong)), Contains("linear_gelu") && Contains("floating"));
+  CHECK_THROWS_WITH(linear_relu(x, randn({2, 5})), Contains("linear_relu") && Contains("features"));
+
+  // What GELU's gradient reads is kept only where one will be asked for.
+  const auto before = autograd::saved_bytes(linear_relu(x.clone().requires_grad_(), w).sum());
+  CHECK(before == autograd::saved_bytes(linear_gelu(x.clone().requires_grad_(), w).sum()));
+}
+
+TEST_CASE("weight and bias of a layer get their gradients from one product", "[matmul]") {
+  manual_seed(12);
+  const Tensor x = randn({4, 3, 5}, kDouble), g = randn({4, 3, 2}, kDouble);
+  const Tensor w = randn({2, 5}, kDouble).requires_grad_(), b = randn({2}, kDouble).requires_grad_();
+  for (const bool evenly_spaced : {true, false}) {
+    const Tensor input = evenly_spaced ? x : x.transpose(0, 1), grad = evenly_spaced ? g : g.transpose(0, 1);
+    w.mutable_grad() = b.mutable_grad() = Tensor();
+    const Tensor y = linear(input, w, b);
+    y.backward(grad);
+    const Tensor rows = input.reshape({12, 5}), grad_rows = grad.reshape({12, 2});
+    CHECK(allclose(w.grad(), mm(grad_rows.t(), rows), 1e-12, 1e-12));
+    CHECK(allclose(b.grad(), grad_rows.sum(0), 1e-12, 1e-12));
+  }
+  // The same of addmm, where the weight is (in, out).
+  for (const std::vector<std::int64_t>& size : {std::vector<std::int64_t>{2}, {1, 2}}) {
+    const Tensor rows = x.reshape({12, 5}), grad = g.reshape({12, 2});
+    const Tensor weight = randn({5, 2}, kDouble).requires_grad_(),
+                 bias = randn(size, kDouble).requires_grad_();
+    addmm(bias, rows, weight).backward(grad);
+    CHECK(weight.grad().is_contiguous());
+    CHECK(allclose(weight.grad(), mm(rows.t(), grad), 1e-12, 1e-12));
+    CHECK(allclose(bias.grad(), grad.sum(0).view(size), 1e-12, 1e-12));
+  }
+}
+
 TEST_CASE("dtypes that differ are refused outside a region, and meet inside", "[matmul]") {
   const Tensor a = ones({2, 2}), b = ones({2, 2}, kHalf);
   CHECK_THROWS_WITH(mm(a, b), Contains("float32[2, 2]") && Contains("float16[2, 2]") && Contains(".to()") &&

@@ -6,6 +6,7 @@
 
 #include "halftone/engine/error.h"
 #include "halftone/engine/threads.h"
+#include "halftone/kernels/cpu/gemm_passes.h"
 #include "halftone/kernels/cpu/gemm_plan.h"
 #include "halftone/kernels/cpu/isa.h"
 #include "halftone/kernels/kernels.h"
@@ -116,6 +117,7 @@ void run(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b,
          const Epilogue& epilogue) {
   if (batch < 0 || m < 0 || n < 0 || k < 0)
     fail("gemm", "negative size: batch ", batch, ", m ", m, ", n ", n, ", k ", k);
+  if (takes_more_passes(epilogue)) return run_in_passes(batch, m, n, k, a, b, c, epilogue);
   if (batch == 0 || m == 0 || n == 0) return;
   if (k > 0) check(a, "A"), check(b, "B");
   if (c.data == nullptr) fail("gemm", "C has no data");

@@ -42,9 +42,21 @@ cublasComputeType_t compute_type(const LtProduct& p) {
 }
 
 cublasLtEpilogue_t epilogue(const LtProduct& p) {
-  if (p.bias) return p.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return p.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  if (p.sums) return p.sums_of_b ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+  switch (p.activation) {
+    case Activation::kNone:
+      return p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Activation::kRelu:
+      return p.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::kGeluTanh:
+      break;
+  }
+  if (p.before_activation) return p.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+  return p.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
 }
+
+/// What the epilogue reads or writes as a vector: a bias, or the gradient of one.
+const void* bias_vector(const LtProduct& p) { return p.sums ? p.sums : p.bias; }
 
 /// The power of two that divides an address, up to 256, beyond which no algorithm asks for more.
 std::uint32_t alignment(const void* data) {
@@ -95,7 +107,14 @@ Description describe(const LtProduct& p, cublasComputeType_t compute) {
   set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(op(p.a)));
   set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(op(p.b)));
   set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue(p)));
-  if (p.bias) set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  if (const void* const bias = bias_vector(p))
+    set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (p.before_activation) {
+    set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.before_activation);
+    set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.d.ld);
+    if (p.batch > 1)
+      set(lt.desc_set, all.matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, p.d.batch_stride);
+  }
   return all;
 }
 
@@ -142,7 +161,7 @@ Key key_of(const LtProduct& p, cublasComputeType_t compute) {
     add(x->dtype), add(x->ld), add(x->batch_stride), add(x->transposed), add(alignment(x->data));
   }
   add(p.batch), add(p.m), add(p.n), add(p.k);
-  add(compute), add(epilogue(p)), add(p.bias ? alignment(p.bias) : 0);
+  add(compute), add(epilogue(p)), add(bias_vector(p) ? alignment(bias_vector(p)) : 0);
   add(current_device_index());
   return key;
 }
@@ -164,6 +183,12 @@ bool fits(const LtProduct& p) {
 }
 
 }  // namespace
+
+bool takes_before_activation(const LtProduct& p) {
+  constexpr i64 kMultiple = 8;  // of the leading dimension and of a batch's stride
+  return reinterpret_cast<std::uintptr_t>(p.before_activation) % 16 == 0 && p.d.ld % kMultiple == 0 &&
+         (p.batch == 1 || p.d.batch_stride % kMultiple == 0);
+}
 
 bool enqueue(const LtProduct& product) {
   LtProduct p = product;

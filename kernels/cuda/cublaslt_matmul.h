@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "halftone/engine/dtype.h"
+#include "halftone/kernels/gemm.h"
 
 namespace halftone::cuda {
 
@@ -26,8 +26,14 @@ struct LtProduct {
   LtMatrix d;     ///< its data are written
   double alpha = 1, beta = 0;
   const void* bias = nullptr;  ///< m elements of d's dtype, the same for every column; null for none
-  bool relu = false;           ///< after the bias
+  Activation activation = Activation::kNone;  ///< after the bias
+  void* before_activation = nullptr;          ///< of GELU, laid out like d, in d's dtype; null for none
+  void* sums = nullptr;  ///< sums over k of d's dtype: m of a's rows, or n of b's columns; null for none
+  bool sums_of_b = false;
 };
+
+/// Whether cuBLASLt may be asked to write what GELU is applied to.
+bool takes_before_activation(const LtProduct& product);
 
 /// Enqueues the product on the current stream; false where cuBLASLt has no algorithm for it, and then nothing
 /// happens. The algorithm is chosen once per device, shape, types, layouts, alignments and epilogue.

@@ -14,6 +14,7 @@
 #include "halftone/kernels/cuda/gemm_kernels.h"
 #include "halftone/kernels/cuda/runtime.h"
 #include "halftone/kernels/kernels.h"
+#include "halftone/kernels/row_sums.h"
 
 namespace halftone::cuda {
 namespace {
@@ -68,6 +69,9 @@ class LtPlan {
     operand_dtype_ = p_.a.dtype == p_.b.dtype ? p_.a.dtype : sum_dtype_;
   }
 
+  /// Whether the product that was enqueued sums the rows of A as well.
+  bool has_summed_rows() const { return has_summed_rows_; }
+
   /// Enqueues the product; false if it is left to the own kernel.
   bool run() {
     const auto [a, b] = std::pair(operand(p_.a, p_.m, p_.k), operand(p_.b, p_.k, p_.n));
@@ -116,10 +120,15 @@ class LtPlan {
                          (addend.row_stride == 0 || p_.m == 1) && (addend.col_stride == 1 || p_.n == 1) &&
                          (addend.batch_stride == 0 || p_.batch == 1);
     if (is_bias) std::swap(addend, bias);
-    if (e.activation == Activation::kRelu && operand_dtype_ == kDouble) return false;
+    if (e.activation != Activation::kNone && operand_dtype_ == kDouble) return false;
+    // How exact the library's GELU is for small results is not documented: half types only.
+    if (e.activation == Activation::kGeluTanh && !is_low_precision(p_.c.dtype)) return false;
     if ((addend.data && addend.dtype != p_.c.dtype) || (bias.data && bias.dtype != p_.c.dtype)) return false;
 
-    lt_.relu = e.activation == Activation::kRelu;
+    lt_.activation = e.activation;
+    lt_.before_activation = e.before_activation;
+    if (lt_.before_activation && (e.activation != Activation::kGeluTanh || !takes_before_activation(lt_)))
+      return false;
     lt_.alpha = e.alpha;
     const bool bias_fits = !bias.data || (swapped_ && operand_dtype_ != kDouble);
     const auto placed = swapped_ ? as_result(transposed(addend), p_.batch, p_.n, p_.m)
@@ -164,7 +173,20 @@ class LtPlan {
         *(swapped_ ? as_operand(transposed(b), p_.batch, p_.n, p_.k) : as_operand(a, p_.batch, p_.m, p_.k));
     lt_.b =
         *(swapped_ ? as_operand(transposed(a), p_.batch, p_.k, p_.m) : as_operand(b, p_.batch, p_.k, p_.n));
-    return enqueue(lt_);
+    return multiply_and_sum() || enqueue(lt_);
+  }
+
+  /// The product with the sums of A's rows, where they are wanted and fit into cuBLASLt's epilogue.
+  bool multiply_and_sum() {
+    const Epilogue& e = p_.epilogue;
+    const bool fits = e.row_sums && e.row_sums_dtype == lt_.d.dtype && operand_dtype_ != kDouble &&
+                      e.alpha == 1 && lt_.beta == 0 && !lt_.bias && lt_.activation == Activation::kNone;
+    if (!fits) return false;
+    lt_.sums = e.row_sums;
+    lt_.sums_of_b = swapped_;
+    has_summed_rows_ = enqueue(lt_);
+    lt_.sums = nullptr;
+    return has_summed_rows_;
   }
 
   /// The sums to memory of their own, from which C is made by one more pass.
@@ -182,7 +204,7 @@ class LtPlan {
   const GemmProblem& p_;
   Dtype sum_dtype_, operand_dtype_;
   LtProduct lt_;
-  bool swapped_ = false, has_place_ = false;
+  bool swapped_ = false, has_place_ = false, has_summed_rows_ = false;
   MatrixRef seed_;  // what C starts from, if it is not null
   Tensor packed_a_, packed_b_;
 };
@@ -214,12 +236,17 @@ void run(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b,
          const Epilogue& epilogue) {
   if (batch < 0 || m < 0 || n < 0 || k < 0)
     fail("gemm", "negative size: batch ", batch, ", m ", m, ", n ", n, ", k ", k);
-  if (batch == 0 || m == 0 || n == 0) return;
+  const bool floats = is_floating_point(a.dtype);
+  if (epilogue.row_sums && (batch != 1 || !floats))
+    fail("gemm", "sums of rows are those of one matrix of floats, got a batch of ", batch, " in ", a.dtype);
+  if (!floats && (epilogue.activation != Activation::kNone || epilogue.before_activation))
+    fail("gemm", "activations are for floats: A is ", a.dtype, ", B ", b.dtype);
+  if (batch == 0 || m == 0 || (n == 0 && !epilogue.row_sums)) return;
+  if (n == 0) return sum_rows(m, k, a, epilogue, device_of(epilogue.row_sums));
   if (k > 0) require(a.data, "A"), require(b.data, "B");
   require(c.data, "C");
   if (epilogue.beta != 0) require(epilogue.addend.data, "the addend (beta is not 0)");
 
-  const bool floats = is_floating_point(a.dtype);
   if (floats && is_floating_point(b.dtype) && !is_floating_point(c.dtype))
     fail("gemm", "a product of floats cannot be stored as ", c.dtype);
   if (floats != is_floating_point(b.dtype) || floats != is_floating_point(c.dtype))
@@ -228,10 +255,13 @@ void run(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b,
   GemmProblem problem{batch, m, n, k, a, b, c, epilogue};
   if (epilogue.beta == 0) problem.epilogue.addend = {};
   fold_batch(problem);
-  const DeviceScope scope(device_of(c.data));
+  const Device device = device_of(c.data);
+  const DeviceScope scope(device);
   // cuBLASLt does not read operands whose product counts nothing: their NaN would be lost.
   const bool all_count = k > 0 && epilogue.alpha != 0;
-  if (!floats || !all_count || !LtPlan(problem).run()) multiply_tiled(problem);
+  LtPlan plan(problem);
+  if (!floats || !all_count || !plan.run()) multiply_tiled(problem);
+  if (epilogue.row_sums && !plan.has_summed_rows()) sum_rows(m, k, a, epilogue, device);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "halftone/kernels/cuda/element.h"
+#include "halftone/kernels/cuda/functors.h"
 #include "halftone/kernels/cuda/gemm_kernels.h"
 #include "halftone/kernels/cuda/geometry.h"
 #include "halftone/kernels/cuda/launch.h"
@@ -39,15 +40,21 @@ struct Finish {
   C alpha, beta;
   Strides addend;
   Dtype bias_dtype;
-  bool relu;
+  Activation activation;
 
+  /// What the activation is applied to.
   template <class Read>
-  __device__ C value(C sum, const void* addend_data, i64 addend_at, const void* bias_data, i64 column) const {
-    C value = alpha * sum;
+  __device__ C sum(C product, const void* addend_data, i64 addend_at, const void* bias_data,
+                   i64 column) const {
+    C value = alpha * product;
     if (addend_data) value += beta * static_cast<C>(read<Read>(addend_data, addend.dtype, addend_at));
     if (bias_data) value += static_cast<C>(read<Read>(bias_data, bias_dtype, column));
+    return value;
+  }
+  __device__ C activate(C value) const {
     if constexpr (std::is_floating_point_v<C>) {
-      if (relu && value < C(0)) value = C(0);  // a NaN stays
+      if (activation == Activation::kRelu && value < C(0)) return C(0);  // a NaN stays
+      if (activation == Activation::kGeluTanh) return math::GeluTanh{}(value);
     }
     return value;
   }
@@ -76,8 +83,8 @@ __device__ void load_tile(C (&tile)[kDepth][kTile + 1], const void* data, Dtype 
 
 template <class C, class Read>
 __global__ void tiled_product_kernel(const void* a, const void* b, void* c, const void* addend,
-                                     const void* bias, TileGrid grid, Strides sa, Strides sb, Strides sc,
-                                     Finish<C> finish) {
+                                     const void* bias, void* before_activation, TileGrid grid, Strides sa,
+                                     Strides sb, Strides sc, Finish<C> finish) {
   HT_SHARED(C, tile_a, [kDepth][kTile + 1]);
   HT_SHARED(C, tile_b, [kDepth][kTile + 1]);
   const int row = thread_id() / kSide, col = thread_id() % kSide;
@@ -115,9 +122,10 @@ __global__ void tiled_product_kernel(const void* a, const void* b, void* c, cons
       for (int y = 0; y < kPerThread; ++y) {
         const i64 i = i0 + row + x * kSide, j = j0 + col + y * kSide;
         if (i >= grid.m || j >= grid.n) continue;
-        const C value =
-            finish.template value<Read>(sum[x][y], addend, finish.addend.at(matrix, i, j), bias, j);
-        write<Read>(c, sc.dtype, sc.at(matrix, i, j), static_cast<Read>(value));
+        const C value = finish.template sum<Read>(sum[x][y], addend, finish.addend.at(matrix, i, j), bias, j);
+        const i64 at = sc.at(matrix, i, j);
+        if (before_activation) write<Read>(before_activation, sc.dtype, at, static_cast<Read>(value));
+        write<Read>(c, sc.dtype, at, static_cast<Read>(finish.activate(value)));
       }
     }
   }
@@ -134,12 +142,14 @@ __global__ void copy_matrices_kernel(const void* from, Dtype from_dtype, void* t
 
 template <class C>
 __global__ void finish_kernel(const void* sums, Dtype sums_dtype, void* c, Dtype c_dtype, const void* addend,
-                              const void* bias, Geometry<4> geometry, Finish<C> finish) {
+                              const void* bias, void* before_activation, Geometry<4> geometry,
+                              Finish<C> finish) {
   for (i64 i = global_id(); i < geometry.numel; i += global_size()) {
     const auto offsets = geometry.offsets(i);
-    const C sum = read<C>(sums, sums_dtype, offsets.at[0]);
-    write<C>(c, c_dtype, offsets.at[1],
-             finish.template value<C>(sum, addend, offsets.at[2], bias, offsets.at[3]));
+    const C product = read<C>(sums, sums_dtype, offsets.at[0]);
+    const C value = finish.template sum<C>(product, addend, offsets.at[2], bias, offsets.at[3]);
+    if (before_activation) write<C>(before_activation, c_dtype, offsets.at[1], value);
+    write<C>(c, c_dtype, offsets.at[1], finish.activate(value));
   }
 }
 
@@ -147,15 +157,16 @@ template <class C>
 Finish<C> finish_of(const Epilogue& e) {
   using Number = std::conditional_t<std::is_floating_point_v<C>, C, i64>;
   return {static_cast<C>(static_cast<Number>(e.alpha)), static_cast<C>(static_cast<Number>(e.beta)),
-          strides_of(e.addend), e.bias_dtype, e.activation == Activation::kRelu};
+          strides_of(e.addend), e.bias_dtype, e.activation};
 }
 
 template <class C, class Read>
 void launch_tiled(const GemmProblem& p) {
   const TileGrid grid{p.batch, p.m, p.n, p.k, (p.m + kTile - 1) / kTile, (p.n + kTile - 1) / kTile};
-  launch<tiled_product_kernel<C, Read>>(
-      blocks_for(grid.count(), 1), kThreads, 0, p.a.data, p.b.data, p.c.data, p.epilogue.addend.data,
-      p.epilogue.bias, grid, strides_of(p.a), strides_of(p.b), strides_of(p.c), finish_of<C>(p.epilogue));
+  launch<tiled_product_kernel<C, Read>>(blocks_for(grid.count(), 1), kThreads, 0, p.a.data, p.b.data,
+                                        p.c.data, p.epilogue.addend.data, p.epilogue.bias,
+                                        p.epilogue.before_activation, grid, strides_of(p.a), strides_of(p.b),
+                                        strides_of(p.c), finish_of<C>(p.epilogue));
 }
 
 /// The walk over `batch` matrices of N operands, in the order in which the last one lies in memory.
@@ -199,7 +210,8 @@ void finish(const GemmProblem& p, const MatrixRef& sums) {
               {sums.col_stride, p.c.col_stride, addend.col_stride, 1}, p.c.row_stride < p.c.col_stride);
   const auto go = [&]<class C>(Finish<C> last) {
     launch<finish_kernel<C>>(blocks_for(geometry.numel), kThreads, 0, sums.data, sums.dtype, p.c.data,
-                             p.c.dtype, addend.data, p.epilogue.bias, geometry, last);
+                             p.c.dtype, addend.data, p.epilogue.bias, p.epilogue.before_activation, geometry,
+                             last);
   };
   sums.dtype == kDouble ? go(finish_of<double>(p.epilogue)) : go(finish_of<float>(p.epilogue));
 }

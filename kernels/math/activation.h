@@ -126,9 +126,11 @@ struct GeluTanhBackward {
   HALFTONE_HD V operator()(V g, V x) const {
     const V bounded = min(max(x, V(-100.0)), V(100.0));
     const V square = bounded * bounded;
-    const V s = sigmoid(V(1.59576912160573071176) * (bounded + V(0.044715) * (square * bounded)));
+    const V twice = V(1.59576912160573071176) * (bounded + V(0.044715) * (square * bounded));
     const V inner = V(1.59576912160573071176) * (V(1.0) + V(3 * 0.044715) * square);
-    return g * (s + bounded * (s * (V(1.0) - s) * inner));
+    // The larger of the sigmoids of 2u and -2u is r, their product e r^2: nothing cancels.
+    const V e = exp(-abs(twice)), r = V(1.0) / (V(1.0) + e);
+    return g * (select(twice < V(0.0), e * r, r) + bounded * (e * r * r * inner));
   }
 };
 

@@ -17,6 +17,7 @@
 #include "halftone/kernels/kernels.h"
 
 using namespace halftone;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -287,6 +288,83 @@ TEST_CASE("the device epilogue scales, adds, biases and activates, then rounds o
             multiply(a, b, c, e);
             check_product(a, b, c, e, adds ? &addend : nullptr, biases ? &bias : nullptr);
           }
+}
+
+TEST_CASE("GELU follows the product, and what it is applied to comes out as well") {
+  const auto gelu = [](double x) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  };
+  for (const Size size : {kSmall, kLarge, Size{64, 40, 72}, Size{9, 24, 0}})
+    for (const Dtype dtype : {kFloat, kHalf, kBFloat16, kDouble})
+      for (const Matrix::Layout layout : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kPadded})
+        for (const Activation activation : {Activation::kGeluTanh, Activation::kRelu, Activation::kNone})
+          for (const bool keeps : {true, false})
+            for (const bool biases : {true, false}) {
+              CAPTURE(size.m, size.n, dtype_name(dtype), layout, static_cast<int>(activation), keeps, biases);
+              Matrix a(dtype, size.m, size.k), b(dtype, size.k, size.n), bias(dtype, 1, size.n);
+              Matrix c(dtype, size.m, size.n, layout), before(dtype, size.m, size.n, layout);
+              a.fill(41), b.fill(42), bias.fill(43), c.fill_with(kNaN), before.fill_with(kNaN);
+              Epilogue e;
+              e.activation = activation;
+              if (biases) e.bias = bias.ref().data, e.bias_dtype = dtype;
+              if (keeps) e.before_activation = before.out().data;
+              multiply(a, b, c, e);
+              if (!keeps) {
+                Epilogue plain = e;
+                plain.activation = Activation::kNone;
+                multiply(a, b, before, plain);
+              } else {
+                before.fetch();
+              }
+              check_product(a, b, before, {}, nullptr, biases ? &bias : nullptr);
+              // From what was rounded to C's dtype: an error of that size times the slope, at most 1.13.
+              const double u = unit_roundoff(dtype), tiny = dtype == kHalf ? 0x1p-24 : 0x1p-126;
+              for (i64 i = 0; i < size.m; ++i)
+                for (i64 j = 0; j < size.n; ++j) {
+                  const double x = before.get(i, j);
+                  const double exact = activation == Activation::kGeluTanh ? gelu(x)
+                                       : activation == Activation::kRelu   ? std::fmax(x, 0)
+                                                                           : x;
+                  const double arithmetic = dtype == kDouble ? 1e-14 : 2e-6;
+                  const double bound = (3 * u + arithmetic) * (std::fabs(x) + std::fabs(exact)) + tiny;
+                  if (!(std::fabs(c.get(i, j) - exact) <= bound)) {
+                    CAPTURE(i, j, x, exact, c.get(i, j), bound);
+                    FAIL("activation out of bounds");
+                  }
+                }
+            }
+}
+
+TEST_CASE("the sums of A's rows come with the product") {
+  for (const Size size : {kSmall, kLarge, Size{64, 40, 2000}, Size{9, 24, 0}, Size{5, 0, 7}})
+    for (const Dtype dtype : {kFloat, kHalf, kBFloat16, kDouble})
+      for (const Dtype sums_dtype : {dtype, kFloat})
+        for (const Matrix::Layout la : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kSparse})
+          for (const Matrix::Layout lc : {Matrix::kRowMajor, Matrix::kColMajor}) {
+            CAPTURE(size.m, size.k, dtype_name(dtype), dtype_name(sums_dtype), la, lc);
+            Matrix a(dtype, size.m, size.k, la), b(dtype, size.k, size.n), c(dtype, size.m, size.n, lc);
+            Matrix sums(sums_dtype, 1, size.m);
+            a.fill(44), b.fill(45), c.fill_with(kNaN), sums.fill_with(kNaN);
+            Epilogue e;
+            e.row_sums = sums.out().data;
+            e.row_sums_dtype = sums_dtype;
+            multiply(a, b, c, e);
+            sums.fetch();
+            check_product(a, b, c);
+            const double u = 2 * unit_roundoff(dtype == kDouble ? kDouble : kFloat);
+            for (i64 i = 0; i < size.m; ++i) {
+              double exact = 0, magnitude = 0;
+              for (i64 k = 0; k < size.k; ++k) exact += a.get(i, k), magnitude += std::fabs(a.get(i, k));
+              const double bound = static_cast<double>(size.k + 4) * u * magnitude +
+                                   2 * unit_roundoff(sums_dtype) * std::fabs(exact);
+              CHECK(std::fabs(sums.get(0, i) - exact) <= bound);
+            }
+          }
+  Matrix a(kFloat, 4, 4, Matrix::kRowMajor, 2), c(kFloat, 4, 4, Matrix::kRowMajor, 2), sums(kFloat, 1, 4);
+  a.fill(46);
+  Epilogue e;
+  e.row_sums = sums.out().data;
+  CHECK_THROWS_WITH(gemm().run(2, 4, 4, 4, a.ref(), a.ref(), c.out(), e), Contains("one matrix"));
 }
 
 TEST_CASE("a device addend may be one row, one column or one number") {

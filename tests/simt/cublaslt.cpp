@@ -26,7 +26,9 @@ struct MatmulDesc {
   cudaDataType_t scale;
   std::int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const void* bias = nullptr;
+  const void* bias = nullptr;  // or where its gradient goes
+  void* aux = nullptr;         // where GELU's argument goes
+  i64 aux_ld = 0, aux_batch_stride = 0;
 };
 
 struct Layout {
@@ -157,6 +159,12 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttribute
       return store<std::uint32_t>(buffer, bytes, desc->epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
       return store<const void*>(buffer, bytes, desc->bias);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return store<void*>(buffer, bytes, desc->aux);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return store<i64>(buffer, bytes, desc->aux_ld);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+      return store<i64>(buffer, bytes, desc->aux_batch_stride);
     default:
       return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "this attribute of a matmul descriptor is not emulated");
   }
@@ -233,8 +241,24 @@ struct Product {
   Layout a, b, c, d;
 
   i64 depth() const { return desc.transpose_a == CUBLAS_OP_T ? a.rows : a.cols; }
-  bool has_bias() const { return desc.epilogue & CUBLASLT_EPILOGUE_BIAS; }
-  bool has_relu() const { return desc.epilogue & CUBLASLT_EPILOGUE_RELU; }
+  bool is(std::initializer_list<cublasLtEpilogue_t> epilogues) const {
+    return std::ranges::find(epilogues, static_cast<cublasLtEpilogue_t>(desc.epilogue)) != epilogues.end();
+  }
+  bool has_bias() const {
+    return is({CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS,
+               CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
+  }
+  bool has_relu() const { return is({CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS}); }
+  bool has_gelu() const { return has_aux() || is({CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}); }
+  bool has_aux() const { return is({CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS}); }
+  /// The gradient of a bias: sums over k of A's rows or of B's columns.
+  bool sums_a() const { return is({CUBLASLT_EPILOGUE_BGRADA}); }
+  bool sums_b() const { return is({CUBLASLT_EPILOGUE_BGRADB}); }
+  bool is_epilogue_supported() const {
+    return is({CUBLASLT_EPILOGUE_DEFAULT}) || has_bias() || has_relu() || has_gelu() || sums_a() || sums_b();
+  }
+  /// Elements of the bias, or of its gradient.
+  i64 bias_size() const { return sums_b() ? d.cols : d.rows; }
 
   /// Of everything an algorithm depends on, pointers left out.
   std::uint64_t hash() const {
@@ -243,6 +267,7 @@ struct Product {
       result = (result ^ static_cast<std::uint64_t>(value)) * 0x100000001b3;
     };
     add(desc.compute), add(desc.scale), add(desc.transpose_a), add(desc.transpose_b), add(desc.epilogue);
+    add(desc.aux_ld), add(desc.aux_batch_stride);
     for (const Layout* x : {&a, &b, &c, &d}) {
       add(x->type), add(x->rows), add(x->cols), add(x->ld), add(x->batch), add(x->batch_stride);
     }
@@ -267,18 +292,17 @@ bool are_types_supported(const Product& p) {
   }
 }
 
-bool is_epilogue_supported(std::uint32_t epilogue) {
-  return epilogue == CUBLASLT_EPILOGUE_DEFAULT || epilogue == CUBLASLT_EPILOGUE_RELU ||
-         epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-}
-
 /// Success for a product that is consistent and emulated.
 cublasStatus_t examine(const Product& p) {
   for (const std::int32_t op : {p.desc.transpose_a, p.desc.transpose_b}) {
     if (op != CUBLAS_OP_N && op != CUBLAS_OP_T) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  if (!are_types_supported(p) || !is_epilogue_supported(p.desc.epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (p.has_bias() && p.d.batch > 1) return CUBLAS_STATUS_NOT_SUPPORTED;  // so that callers do without
+  if (!are_types_supported(p) || !p.is_epilogue_supported()) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool has_vector = p.has_bias() || p.sums_a() || p.sums_b();
+  if (has_vector && p.d.batch > 1) return CUBLAS_STATUS_NOT_SUPPORTED;  // so that callers do without
+  if (p.has_aux() && (p.desc.aux_ld < p.d.rows || p.desc.aux_ld % 8 != 0))
+    return refuse(CUBLAS_STATUS_INVALID_VALUE,
+                  "a leading dimension of the auxiliary matrix that is too small or no multiple of 8");
   for (const Layout* x : {&p.a, &p.b, &p.c, &p.d}) {
     if (x->rows < 1 || x->cols < 1 || x->ld < x->rows || x->batch_stride < 0)
       return refuse(CUBLAS_STATUS_INVALID_VALUE, "a matrix without elements, or with overlapping columns");
@@ -398,6 +422,25 @@ std::vector<Sum> unpack(const void* data, const Layout& x, std::int32_t op, int 
   return result;
 }
 
+/// The tanh form.
+template <class Sum>
+Sum gelu(Sum x) {
+  const Sum inner = Sum(0.79788456080286535588) * (x + Sum(0.044715) * x * x * x);
+  return Sum(0.5) * x * (Sum(1) + std::tanh(inner));
+}
+
+/// The gradient of a bias: `count` sums of `depth` elements, element k of sum i standing at i * step + k *
+/// stride.
+template <class Sum>
+void sum_lines(const std::vector<Sum>& x, void* to, cudaDataType_t type, i64 count, i64 depth, i64 step,
+               i64 stride) {
+  for (i64 i = 0; i < count; ++i) {
+    Sum sum = 0;
+    for (i64 k = 0; k < depth; ++k) sum += x[static_cast<std::size_t>(i * step + k * stride)];
+    save<Sum>(to, type, i, sum);
+  }
+}
+
 /// One chain of sums per element, over ascending k.
 template <class Sum>
 void multiply(const Product& p, const Pointers& at, Sum alpha, Sum beta) {
@@ -409,6 +452,9 @@ void multiply(const Product& p, const Pointers& at, Sum alpha, Sum beta) {
   for (int matrix = 0; matrix < p.d.batch; ++matrix) {
     const std::vector<Sum> a = unpack<Sum>(at.a, p.a, p.desc.transpose_a, matrix, tf32);
     const std::vector<Sum> b = unpack<Sum>(at.b, p.b, p.desc.transpose_b, matrix, tf32);
+    void* const sums = const_cast<void*>(p.desc.bias);
+    if (p.sums_a()) sum_lines<Sum>(a, sums, p.d.type, m, depth, 1, m);
+    if (p.sums_b()) sum_lines<Sum>(b, sums, p.d.type, n, depth, depth, 1);
     for (i64 j = 0; j < n; ++j) {
       std::ranges::fill(column, Sum(0));
       for (i64 k = 0; k < depth; ++k) {
@@ -421,7 +467,10 @@ void multiply(const Product& p, const Pointers& at, Sum alpha, Sum beta) {
         if (beta != Sum(0))
           value += beta * load<Sum>(at.c, p.c.type, matrix * p.c.batch_stride + j * p.c.ld + i);
         if (p.has_bias()) value += load<Sum>(p.desc.bias, p.d.type, i);
+        if (p.has_aux())
+          save<Sum>(p.desc.aux, p.d.type, matrix * p.desc.aux_batch_stride + j * p.desc.aux_ld + i, value);
         if (p.has_relu() && value < Sum(0)) value = Sum(0);
+        if (p.has_gelu()) value = gelu(value);
         save<Sum>(at.d, p.d.type, matrix * p.d.batch_stride + j * p.d.ld + i, value);
       }
     }
@@ -473,9 +522,17 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const 
                   "a matrix that reaches outside of an allocation of the device");
   if (share != 0 && c == d && !(p.c == p.d))
     return refuse(CUBLAS_STATUS_INVALID_VALUE, "C in D's place with another layout");
-  const auto bias_bytes = static_cast<std::size_t>(p.d.rows * element_bytes(p.d.type));
-  if (p.has_bias() && (!p.desc.bias || !simt::is_device_range(p.desc.bias, bias_bytes)))
-    return refuse(CUBLAS_STATUS_INVALID_VALUE, "a bias that is not device memory");
+  const auto bias_bytes = static_cast<std::size_t>(p.bias_size() * element_bytes(p.d.type));
+  const bool has_vector = p.has_bias() || p.sums_a() || p.sums_b();
+  if (has_vector && (!p.desc.bias || !simt::is_device_range(p.desc.bias, bias_bytes)))
+    return refuse(CUBLAS_STATUS_INVALID_VALUE, "a bias, or the gradient of one, that is not device memory");
+  Layout aux = p.d;
+  aux.ld = p.desc.aux_ld;
+  aux.batch_stride = p.desc.aux_batch_stride;
+  if (p.has_aux() &&
+      (!is_in_device(p.desc.aux, aux) || reinterpret_cast<std::uintptr_t>(p.desc.aux) % 16 != 0))
+    return refuse(CUBLAS_STATUS_INVALID_VALUE,
+                  "an auxiliary matrix that is not device memory or not aligned to 16 bytes");
 
   const Pointers at{a, b, c, d, workspace, algorithm.workspace};
   ++simt::counters().launches;

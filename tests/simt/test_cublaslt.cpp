@@ -62,6 +62,10 @@ struct Call {
   void prefer(cublasLtMatmulPreferenceAttributes_t attribute, Value value) {
     REQUIRE(cublaslt().preference_set(preference, attribute, &value, sizeof value) == CUBLAS_STATUS_SUCCESS);
   }
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, Value value) {
+    REQUIRE(cublaslt().desc_set(desc, attribute, &value, sizeof value) == CUBLAS_STATUS_SUCCESS);
+  }
   cublasStatus_t choose() {
     int count = 0;
     return cublaslt().heuristic(handle, desc, a, b, d, d, preference, 1, &result, &count);
@@ -139,16 +143,44 @@ TEST_CASE("memory that is not the device's, and matrices that reach out of it, a
 
 TEST_CASE("what is not emulated is refused") {
   Call call;
-  const std::uint32_t gelu = CUBLASLT_EPILOGUE_GELU;
   const std::int32_t order = CUBLASLT_ORDER_ROW;
   const std::int8_t fast = 1;
   CHECK(cublaslt().layout_set(call.a, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order) ==
         CUBLAS_STATUS_NOT_SUPPORTED);
   CHECK(cublaslt().desc_set(call.desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) ==
         CUBLAS_STATUS_NOT_SUPPORTED);
-  REQUIRE(cublaslt().desc_set(call.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &gelu, sizeof gelu) ==
-          CUBLAS_STATUS_SUCCESS);
-  CHECK(call.choose() == CUBLAS_STATUS_NOT_SUPPORTED);
+  for (const cublasLtEpilogue_t epilogue :
+       {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_RELU_AUX_BIAS, CUBLASLT_EPILOGUE_DRELU,
+        CUBLASLT_EPILOGUE_DRELU_BGRAD, CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU_BGRAD}) {
+    call.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
+    CHECK(call.choose() == CUBLAS_STATUS_NOT_SUPPORTED);
+  }
+}
+
+TEST_CASE("an epilogue's vector and its auxiliary matrix are checked") {
+  Call call;
+  float* memory = nullptr;
+  REQUIRE(cudaMalloc(reinterpret_cast<void**>(&memory), Call::kM * Call::kN * sizeof(float)) == cudaSuccess);
+  call.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_GELU_AUX});
+  for (const std::int64_t ld : {0, 4, 12}) {
+    call.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, ld);
+    CHECK(call.choose() == CUBLAS_STATUS_INVALID_VALUE);
+  }
+  call.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{8});
+  REQUIRE(call.choose() == CUBLAS_STATUS_SUCCESS);
+  CHECK(call.run() == CUBLAS_STATUS_INVALID_VALUE);  // no address
+  call.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(memory + 1));
+  CHECK(call.run() == CUBLAS_STATUS_INVALID_VALUE);
+  call.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(memory));
+  CHECK(call.run() == CUBLAS_STATUS_SUCCESS);
+
+  call.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BGRADB});
+  REQUIRE(call.choose() == CUBLAS_STATUS_SUCCESS);
+  CHECK(call.run() == CUBLAS_STATUS_INVALID_VALUE);
+  call.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(memory));
+  CHECK(call.run() == CUBLAS_STATUS_SUCCESS);
+  cudaFree(memory);
+  CHECK(call.run() == CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_CASE("partial sums in the type of the result are refused") {
