@@ -186,13 +186,57 @@ __device__ inline Moments exact_moments(const void* x, ScalarType dtype, const N
   return m;
 }
 
-/// Two passes over the row, shifted by its first element, then about the rounded mean. Threads sum a piece in
-/// C and pieces in fp64. `values` holds the thread's last piece afterwards.
+/// Pieces `begin` .. `end` of a row.
+struct Pieces {
+  std::int64_t begin, end;
+};
+template <int kValues>
+HALFTONE_HD Pieces all_pieces(const NormGeometry& p) {
+  return {0, (p.n + Share<kValues>::kPiece - 1) / Share<kValues>::kPiece};
+}
+
+/// Below, sums of squares lost bits to underflow.
+inline constexpr double kSmallestSum = 1e-25;
+
+/// A thread's sums of x - center and of its square over pieces of a row: a piece in C, pieces in fp64.
+/// `values` holds the thread's last piece afterwards, and before if `kept`.
+struct Deviations {
+  double first = 0, second = 0;
+
+  template <class Team, int kValues, class C>
+  __device__ void add(const void* x, ScalarType dtype, const NormGeometry& p, std::int64_t row, Pieces pieces,
+                      bool kept, C center, C (&values)[kValues]) {
+    constexpr std::int64_t kSize = Share<kValues>::kPiece;
+    for (std::int64_t piece = pieces.begin + Team::first(); piece < pieces.end; piece += Team::step()) {
+      const std::int64_t left = p.n - piece * kSize;
+      if (!kept) load_norm(x, dtype, p, row, piece * kSize, Team::slot(), values);
+      C sum = 0, squares = 0;
+      for_share<kValues>(left, Team::slot(), [&](int j, int i) {
+        const C d = i < left ? values[j] - center : C(0);
+        sum += d;
+        squares = std::fma(d, d, squares);
+      });
+      first += static_cast<double>(sum);
+      second += static_cast<double>(squares);
+    }
+  }
+};
+
+/// From the sums about a rounded mean, which they correct. Nothing where squares have left the range of C.
+template <class C>
+__device__ inline bool moments_of(const Deviations& sums, double mean, double n, bool centered, Moments& m) {
+  if (std::is_same_v<C, float> && !(sums.second >= kSmallestSum && is_finite(sums.second))) return false;
+  const double var = centered ? (sums.second - sums.first * sums.first / n) / n : sums.second / n;
+  m = {mean, var > 0 ? var : var != var ? var : 0.0};
+  return true;
+}
+
+/// Two passes over the row, shifted by its first element, then about the rounded mean. `values` holds the
+/// thread's last piece afterwards.
 template <class Team, int kValues, class C>
 __device__ inline Moments row_moments(const void* x, ScalarType dtype, const NormGeometry& p,
                                       std::int64_t row, C (&values)[kValues]) {
   constexpr std::int64_t kSize = Share<kValues>::kPiece;
-  constexpr double kSmallestSum = 1e-25;  // below, squares lost bits to underflow
   const double n = static_cast<double>(p.n);
   const bool kept = keeps_row<Team, kValues>(p.n), centered = p.shape.centered;
   if (kept) load_norm(x, dtype, p, row, Team::first() * kSize, Team::slot(), values);
@@ -210,28 +254,11 @@ __device__ inline Moments row_moments(const void* x, ScalarType dtype, const Nor
     }
     mean = static_cast<double>(shift) + team_sum<Team>(sum) / n;
   }
-  const C center = static_cast<C>(mean);
-  double first = 0, second = 0;
-  for (std::int64_t piece = Team::first(); piece * kSize < p.n; piece += Team::step()) {
-    const std::int64_t left = p.n - piece * kSize;
-    if (!kept) load_norm(x, dtype, p, row, piece * kSize, Team::slot(), values);
-    C sum = 0, squares = 0;
-    for_share<kValues>(left, Team::slot(), [&](int j, int i) {
-      const C d = i < left ? values[j] - center : C(0);
-      sum += d;
-      squares = std::fma(d, d, squares);
-    });
-    first += static_cast<double>(sum);
-    second += static_cast<double>(squares);
-  }
-  first = team_sum<Team>(first);
-  second = team_sum<Team>(second);
-  if (std::is_same_v<C, float> && !(second >= kSmallestSum && is_finite(second))) {
-    return exact_moments<Team>(x, dtype, p, row);
-  }
-  // About the rounded mean; corrected to the mean itself.
-  const double var = centered ? (second - first * first / n) / n : second / n;
-  return {mean, var > 0 ? var : var != var ? var : 0.0};
+  Deviations sums;
+  sums.add<Team>(x, dtype, p, row, all_pieces<kValues>(p), kept, static_cast<C>(mean), values);
+  sums = {team_sum<Team>(sums.first), team_sum<Team>(sums.second)};
+  Moments m;
+  return moments_of<C>(sums, mean, n, centered, m) ? m : exact_moments<Team>(x, dtype, p, row);
 }
 
 }  // namespace halftone::cuda

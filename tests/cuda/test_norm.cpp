@@ -290,6 +290,37 @@ TEST_CASE("batch norm: images and vectors, with its own and with frozen statisti
   check(batch(30, 2, 300), {kHalf, kHalf, kFloat}, Layout::kDense, true, true);
 }
 
+TEST_CASE("batch norm of few channels that are long: several blocks for each") {
+  NormShape s = batch(7, 2, 7000);
+  check(s, {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
+  check(s, {kHalf, kHalf, kFloat}, Layout::kMisaligned, true, false);
+  check(s, {kFloat, kBFloat16, kFloat}, Layout::kDense, false, true, 4096);
+  s.frozen = true;
+  check(s, {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
+  check(batch(1, 1, 50001), {kBFloat16, kFloat, kFloat}, Layout::kDense, true, true);
+  check(batch(40, 1, 500), {kDouble, kDouble, kDouble}, Layout::kDense, true, true);
+}
+
+TEST_CASE("long channels whose squares leave fp32's range, or hold a NaN") {
+  const NormShape s = batch(1, 2, 40000);
+  for (const double large : {1e30, std::nan("")}) {
+    const Tensor x = numbers(kFloat, {numel(s)}, Layout::kDense, -1, 1, 1);
+    for (std::int64_t i = 0; i < s.length; ++i) put(x, i, i % 2 == 0 ? large : -large);
+    const Tensor y = on_device(empty(kFloat, {numel(s)})), var = on_device(empty(kFloat, {2}));
+    device().forward(y, {}, {}, var, on_device(x), {}, {}, s);
+    const Tensor result = back(y), variance = back(var);
+    for (const std::int64_t i : {std::int64_t{0}, std::int64_t{39998}}) {
+      if (std::isnan(large)) {
+        CHECK(std::isnan(get(result, i)));
+      } else {
+        CHECK(get(result, i) == Approx(1));
+      }
+    }
+    CHECK(std::isfinite(get(result, 40000)));
+    CHECK(get(variance, 1) == Approx(1 / 3.0).epsilon(0.05));
+  }
+}
+
 TEST_CASE("weight gradients of many rows") {
   check(layer(5000, 3), {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
   check(layer(300, 70), {kHalf, kFloat, kFloat}, Layout::kDense, true, true);
@@ -321,14 +352,14 @@ TEST_CASE("rows far from zero and near the ends of fp32's range, on the device")
 }
 
 TEST_CASE("norms and their gradients are the same every time") {
-  const NormShape s = layer(300, 700);
+  const NormShape s = GENERATE(layer(300, 700), batch(3, 1, 20000));
   const Tensor x = on_device(numbers(kHalf, {numel(s)}, Layout::kDense, -2, 2, 1));
   const Tensor g = on_device(numbers(kFloat, {numel(s)}, Layout::kDense, -1, 1, 2));
-  const Tensor weight = on_device(numbers(kFloat, {700}, Layout::kDense, 0.5, 2, 3));
+  const Tensor weight = on_device(numbers(kFloat, {s.channels()}, Layout::kDense, 0.5, 2, 3));
   std::vector<Tensor> first;
   for (int repeat = 0; repeat < 2; ++repeat) {
     const Tensor y = on_device(empty(kFloat, {numel(s)})), gx = on_device(empty(kHalf, {numel(s)}));
-    const Tensor gw = on_device(empty(kFloat, {700})), gb = on_device(empty(kFloat, {700}));
+    const Tensor gw = on_device(empty(kFloat, {s.channels()})), gb = on_device(empty(kFloat, {s.channels()}));
     device().forward(y, {}, {}, {}, x, weight, {}, s);
     device().backward(gx, gw, gb, g, x, weight, {}, {}, s);
     const std::vector<Tensor> results = {y, gx, gw, gb};
