@@ -22,6 +22,7 @@
 #include "halftone/amp/autocast.h"
 #include "halftone/amp/grad_scaler.h"
 #include "halftone/amp/loss_scaling.h"
+#include "halftone/amp/trace.h"
 
 #include "halftone/optim/optim.h"
 

@@ -12,7 +12,7 @@ Autocast::Autocast(DeviceType device, Dtype dtype, bool enabled) : device_(stati
   detail::ThreadState& state = detail::thread_state;
   previous_enabled_ = state.enabled[device_];
   previous_dtype_ = state.dtype[device_];
-  state.enabled[device_] = enabled && dtype != kFloat;
+  state.enabled[device_] = enabled && dtype != kFloat && !state.suppressed;
   if (dtype != kFloat) state.dtype[device_] = dtype;
   if (state.enabled[device_]) state.last_used = dtype;
   ops::enter_autocast_scope();

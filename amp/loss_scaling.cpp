@@ -11,6 +11,7 @@
 #include "halftone/engine/capture.h"
 #include "halftone/engine/warning.h"
 #include "halftone/kernels/record.h"
+#include "halftone/ops/observer.h"
 
 namespace halftone::amp {
 namespace {
@@ -85,6 +86,7 @@ Tensor LossScaling::scale(const Tensor& loss) {
     NoGradGuard no_grad;
     kernels_for<OptimizerKernels>(loss.device()).note_loss(state, loss.detach().contiguous());
     stamp = present_stamp();
+    if (ops::Observer* watching = ops::observer()) watching->on_loss(loss, stamp.read_scale());
     scaled =
         ScaledLoss::multiplied(loss.detach().to(loss.scalar_type() == kDouble ? kDouble : kFloat), stamp);
   }
@@ -182,7 +184,10 @@ void LossScaling::check_update() const {
 
 void LossScaling::update(const Tensor& record) {
   check_update();
+  ops::Observer* const watching = ops::observer();
+  const LossScaleState before = watching ? state() : LossScaleState();
   kernels_for<OptimizerKernels>(state_.device()).move_scale(state_, rules(), record);
+  if (watching) watching->on_scale(before, state(), rules());
   snapshot_.reset();
   ++iteration_;
   any_step_ = any_abandoned_ = false;

@@ -7,6 +7,10 @@
 #include "halftone/engine/device.h"
 #include "halftone/engine/dtype.h"
 
+namespace halftone::ops {
+class Observer;
+}
+
 namespace halftone::amp {
 
 /// How an operator behaves inside an autocast region. Stated once, in the operator's declaration.
@@ -36,7 +40,9 @@ struct ThreadState {
   std::array<ScalarType, kDeviceTypes> dtype{kBFloat16,
                                              kHalf};  // PyTorch's defaults: bf16 on CPU, fp16 on CUDA
   const OverrideLink* overrides = nullptr;
-  int depth = 0;                  // nested Autocast objects; the cast cache lives until it returns to 0
+  ops::Observer* observer = nullptr;  // who watches this thread, see ops/observer.h
+  bool suppressed = false;            // regions opened now stay off: the run a tool compares with
+  int depth = 0;                      // nested Autocast objects; the cast cache lives until it returns to 0
   ScalarType last_used = kFloat;  // dtype of the region entered last, for hints; float32 when there was none
 };
 
@@ -44,8 +50,13 @@ extern constinit thread_local ThreadState thread_state;
 
 }  // namespace detail
 
-/// True when autocast is on for any device on this thread.
-inline bool autocast_active() { return detail::thread_state.enabled[0] || detail::thread_state.enabled[1]; }
+/// True when an operator has more to do than to run and record: autocast is on, or somebody watches. The one
+/// question that every call of an operator asks.
+inline bool needs_attention() {
+  const detail::ThreadState& state = detail::thread_state;
+  return static_cast<bool>(static_cast<int>(state.enabled[0]) | static_cast<int>(state.enabled[1]) |
+                           static_cast<int>(state.observer != nullptr));
+}
 
 inline bool is_autocast_enabled(DeviceType device) {
   return detail::thread_state.enabled[static_cast<int>(device)];

@@ -7,6 +7,7 @@
 
 #include "halftone/autograd/autograd.h"
 #include "halftone/ops/autocast.h"
+#include "halftone/ops/observer.h"
 
 namespace halftone::autograd {
 namespace {
@@ -150,6 +151,7 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const AutoGradMode grad_mode(create_graph);
   const PassScope pass(captured != nullptr);
+  const ops::PassObservation pass_observation;
   std::unordered_set<const Node*> needed;
   if (captured) needed = nodes_towards(roots, targets);
   const auto is_needed = [&](const Node* node) { return !captured || needed.count(node) != 0; };
@@ -169,6 +171,7 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
       }
       if (node.is_accumulator()) continue;
     }
+    ops::NodeObservation observation(node, slot.gradients);
     Gradients results = node.apply(std::move(slot.gradients));
     if (anomaly_enabled) check_for_nan(node, results);
     if (!retain_graph) node.release_saved();
@@ -177,6 +180,7 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
       if (!edges[i] || !results[i].defined() || !is_needed(edges[i].node.get())) continue;
       pending.add(edges[i], to_input(std::move(results[i]), node, i));
     }
+    observation.finish(node);
     finished.push_back(std::move(slot.node));
   }
 }

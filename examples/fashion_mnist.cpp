@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include <halftone/halftone.h>
 
@@ -111,6 +112,22 @@ ht::StateDict resume(const Options& options, const std::vector<ht::io::Checkpoin
   return counters;
 }
 
+void write_trace(ht::amp::Trace& trace, const Options& options) {
+  const std::string& path = options.trace;
+  const auto ends_with = [&](const std::string& ending) {
+    return path.size() > ending.size() && path.substr(path.size() - ending.size()) == ending;
+  };
+  trace.stop();
+  if (ends_with(".jsonl")) {
+    trace.write_json_lines(path);
+  } else if (ends_with(".json")) {
+    trace.write_chrome_json(path);
+  } else {
+    trace.write_html(path, "Fashion-MNIST, " + options.model + ", " + options.precision);
+  }
+  std::printf("%s\ntrace: %s\n", trace.table().c_str(), path.c_str());
+}
+
 Run train(const Options& options, const Precision& precision, const Split& training, const Split& test) {
   const ht::Device device = training.labels.device();
   const std::size_t data_bytes = ht::memory_stats(device).allocated;  // the images, before there is a model
@@ -136,6 +153,8 @@ Run train(const Options& options, const Precision& precision, const Split& train
     run.skipped_steps = counters.integer("skipped_steps");
   }
   double seconds = 0;
+  std::optional<ht::amp::Trace> trace;
+  if (!options.trace.empty()) trace.emplace().watch(model->named_parameters());
   for (std::int64_t epoch = first_epoch; epoch < options.epochs; ++epoch) {
     ht::reset_peak_memory_stats(device);
     const ht::Tensor order = ht::randperm(count, ht::dtype(ht::kLong).device(device));
@@ -163,6 +182,10 @@ Run train(const Options& options, const Precision& precision, const Split& train
       run.losses.push_back(value);
       if (precision.loss_scaling) run.scales.push_back(static_cast<float>(optimizer.loss_scale()));
       run.skipped_steps += report.skipped_nonfinite() ? 1 : 0;
+      if (trace && static_cast<std::int64_t>(run.losses.size()) >= std::min(options.trace_steps, steps)) {
+        write_trace(*trace, options);
+        trace.reset();
+      }
       show_progress(precision.name, epoch + 1, step + 1, steps, loss_sum / static_cast<double>(step + 1),
                     precision.loss_scaling ? optimizer.loss_scale() : 0);
     }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "halftone/autograd/node.h"
+#include "halftone/ops/observer.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/to_dtype.h"
 
@@ -51,11 +52,12 @@ Tensor cast_weight(const Tensor& tensor, ScalarType dtype) {
   return cast;
 }
 
-Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
+Tensor cached_value(const Tensor& tensor, ScalarType dtype, Cast::Source& source) {
   autograd::TensorMeta& meta = autograd::meta_of(tensor);
   const std::uint32_t version = tensor._version();
   if (meta.shadow.defined() && meta.shadow.scalar_type() == dtype && meta.shadow_version == version &&
       meta.shadow.sizes() == tensor.sizes()) {
+    source = Cast::Source::kShadow;
     return meta.shadow;
   }
   for (CastEntry& entry : cast_cache) {
@@ -64,6 +66,8 @@ Tensor cached_value(const Tensor& tensor, ScalarType dtype) {
       entry.cast = cast_weight(tensor, dtype);
       entry.version = version;
       entry.source = &tensor.storage();
+    } else {
+      source = Cast::Source::kCached;
     }
     return entry.cast;
   }
@@ -121,13 +125,20 @@ CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, 
 
 Tensor autocast_cast(const Tensor& tensor, ScalarType dtype) {
   if (!is_castable(tensor) || tensor.scalar_type() == dtype) return tensor;
-  if (!is_cacheable(tensor)) return to_dtype(tensor, dtype);
-  Tensor value;
-  {
-    NoGradGuard no_grad;
-    value = cached_value(tensor, dtype);
+  Cast::Source source = Cast::Source::kFresh;
+  Tensor cast;
+  if (is_cacheable(tensor)) {
+    Tensor value;
+    {
+      NoGradGuard no_grad;
+      value = cached_value(tensor, dtype, source);
+    }
+    cast = record_cast(tensor, value);
+  } else {
+    cast = to_dtype(tensor, dtype);
   }
-  return record_cast(tensor, value);
+  if (Observer* watching = observer()) watching->on_cast({tensor, cast, source});
+  return cast;
 }
 
 CastCacheStats cast_cache_stats() {

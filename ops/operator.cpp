@@ -75,6 +75,13 @@ void RecordedNode::check_not_released() const {
   }
 }
 
+Tensor copied_to_fp32(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.unsafe_impl()->is_wrapped_number) return tensor;
+  NoGradGuard no_grad;
+  const Tensor value = tensor.detach();
+  return is_low_precision(value.scalar_type()) ? to_dtype(value, kFloat) : clone(value);
+}
+
 void check_inplace_result(const char* op, const Tensor& self, const Meta& meta) {
   if (!(meta.sizes == self.sizes().dims())) {
     fail(op, "in place: the result has shape ", meta.sizes, " but is to be written into ", self);

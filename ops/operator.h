@@ -26,6 +26,7 @@
 #include "halftone/autograd/node.h"
 #include "halftone/autograd/saved.h"
 #include "halftone/ops/autocast.h"
+#include "halftone/ops/observer.h"
 #include "halftone/ops/registry.h"
 
 namespace halftone::ops {
@@ -354,21 +355,94 @@ decltype(auto) as_argument(const T& arg) {
   }
 }
 
+template <class... Args>
+TensorRefs tensor_refs(const Args&... args) {
+  TensorRefs refs;
+  auto add = [&](const Tensor& tensor) { refs.push_back(&tensor); };
+  (visit_tensors(add, args), ...);
+  return refs;
+}
+template <std::size_t N>
+TensorRefs tensor_refs(const std::array<Tensor, N>& results) {
+  TensorRefs refs;
+  for (const Tensor& result : results) refs.push_back(&result);
+  return refs;
+}
+
+/// A copy of `tensor`, without history; in fp32 if it is half.
+Tensor copied_to_fp32(const Tensor& tensor);
+
+template <class T>
+decltype(auto) fp32_argument(const T& arg) {
+  if constexpr (is_tensor_arg<T>) {
+    return copied_to_fp32(arg);
+  } else if constexpr (is_list_arg<T>) {
+    std::vector<Tensor> copies;
+    copies.reserve(arg.size());
+    for (const Tensor& tensor : arg) copies.push_back(copied_to_fp32(tensor));
+    return copies;
+  } else {
+    return (arg);
+  }
+}
+
+/// Call::in_fp32 of an operator. `arguments`: the tuple of references of dispatch_watched.
+template <class Op, class... Args>
+std::vector<Tensor> run_in_fp32(const void* arguments) {
+  const auto compute = [](const auto&... args) {
+    auto meta = Op::infer(args...);
+    std::vector<Tensor> out;
+    if constexpr (std::is_same_v<decltype(meta), Meta>) {
+      if (is_low_precision(meta.dtype)) meta.dtype = kFloat;
+      out.push_back(allocate(meta));
+      Op::run(out[0], args...);
+    } else {
+      std::array<Tensor, std::tuple_size_v<decltype(meta)>> results;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (is_low_precision(meta[i].dtype)) meta[i].dtype = kFloat;
+        results[i] = allocate(meta[i]);
+      }
+      Op::run(results, args...);
+      out.assign(results.begin(), results.end());
+    }
+    return out;
+  };
+  return std::apply(
+      [&](const Args&... args) {
+        return [&](const auto&... copies) { return compute(as_argument(copies)...); }(fp32_argument(args)...);
+      },
+      *static_cast<const std::tuple<const Args&...>*>(arguments));
+}
+
+/// A call under autocast, or one that somebody watches.
+template <class Op, class... Args>
+auto dispatch_with_care(const Args&... args) {
+  const TensorRefs inputs = tensor_refs(args...);
+  const CastPlan plan = plan_casts(Op::schema.name, Op::precision, Op::mixed_inputs, Op::instead, inputs);
+  const std::tuple<const Args&...> arguments(args...);
+  Call call{.name = Op::schema.name, .declared = Op::precision, .inputs = inputs, .plan = plan};
+  if constexpr (IsView<Op, Args...>) {
+    call.kind = CallKind::kView;
+  } else {
+    call.in_fp32 = &run_in_fp32<Op, Args...>;
+    call.arguments = &arguments;
+  }
+  CallScope scope(call);
+  auto out = [&] {
+    if (!plan.cast_to) return record<Op>(plan.output, args...);
+    return [&](const auto&... cast) {
+      return record<Op>(plan.output, as_argument(cast)...);
+    }(autocast_argument(args, *plan.cast_to)...);
+  }();
+  scope.finish(tensor_refs(out));
+  return out;
+}
+
 /// The way every operator is called: autocast decision, then recording, then the kernel.
 template <class Op, class... Args>
 auto dispatch(const Args&... args) {
-  if (amp::autocast_active()) [[unlikely]] {
-    TensorRefs inputs;
-    auto add = [&](const Tensor& tensor) { inputs.push_back(&tensor); };
-    (visit_tensors(add, args), ...);
-    const CastPlan plan = plan_casts(Op::schema.name, Op::precision, Op::mixed_inputs, Op::instead, inputs);
-    if (plan.cast_to) {
-      return [&](const auto&... cast) {
-        return record<Op>(plan.output, as_argument(cast)...);
-      }(autocast_argument(args, *plan.cast_to)...);
-    }
-    return record<Op>(plan.output, args...);
-  }
+  if (amp::needs_attention()) [[unlikely]]
+    return dispatch_with_care<Op>(args...);
   return record<Op>(std::nullopt, args...);
 }
 
@@ -386,10 +460,9 @@ decltype(auto) without_overlap_arg(const Tensor& self, const T& arg) {
   }
 }
 
-/// The in-place form: the operator's result is written into `self`. Never cast by autocast. Recorded also
-/// through views: the base's history is rebased onto the write.
+/// Runs and records a write in place.
 template <class Op, class... Args>
-Tensor& dispatch_inplace(Tensor& self, const Args&... args) {
+void record_inplace(Tensor& self, const Args&... args) {
   const bool recording = Op::differentiable && GradMode::is_enabled() && any_wants_grad(self, args...);
   autograd::check_inplace(Op::schema.name, self, recording);
   check_inplace_result(Op::schema.name, self, Op::infer(self, args...));
@@ -410,6 +483,23 @@ Tensor& dispatch_inplace(Tensor& self, const Args&... args) {
     }
   };
   call(recording ? autograd::snapshot(self) : self, without_overlap_arg(self, args)...);
+}
+
+/// The in-place form: the operator's result is written into `self`. Never cast by autocast. Recorded also
+/// through views: the base's history is rebased onto the write.
+template <class Op, class... Args>
+Tensor& dispatch_inplace(Tensor& self, const Args&... args) {
+  if (!observer()) [[likely]] {
+    record_inplace<Op>(self, args...);
+    return self;
+  }
+  const Tensor& written = self;
+  const TensorRefs inputs = tensor_refs(written, args...);
+  const Call call{
+      .name = Op::schema.name, .declared = Op::precision, .kind = CallKind::kInPlace, .inputs = inputs};
+  CallScope scope(call);
+  record_inplace<Op>(self, args...);
+  scope.finish(tensor_refs(written));
   return self;
 }
 

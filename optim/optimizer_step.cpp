@@ -7,6 +7,7 @@
 #include "halftone/engine/capture.h"
 #include "halftone/kernels/record.h"
 #include "halftone/ops/autocast.h"
+#include "halftone/ops/observer.h"
 #include "halftone/optim/optimizer.h"
 
 namespace halftone::optim {
@@ -337,6 +338,9 @@ StepReport Optimizer::decide(DecideCall& call) {
 StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call) {
   const NoGradGuard no_grad;
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
+  const ops::TensorRefs nothing{};
+  const ops::Call call_of_step{.name = name_, .kind = ops::CallKind::kStep, .inputs = nothing};
+  ops::CallScope observation(call_of_step);
   for (const Slot& slot : slots_) {
     if (slot.state.has_gradient()) check_gradient(slot.state);  // before anything moves
   }
@@ -351,6 +355,12 @@ StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factor
     if (slot.state.has_gradient()) last_gradients_.push_back(slot.state.meta().grad);
   }
   end_window();
+  observation.finish(nothing);
+  if (ops::Observer* watching = ops::observer()) {
+    watching->on_step({name_, report.applied(), report.skipped_nonfinite(), report.no_gradients(),
+                       report.stalled(), report.grad_norm(), report.overflowed_names()});
+    report.source_->is_read = false;  // the scale has not moved yet
+  }
   return report;
 }
 

@@ -25,10 +25,17 @@ Options parse_options(int argc, char** argv) {
   CLI::Option* resume =
       app.add_option("--resume", options.resume, "checkpoint to go on from (with --precision)");
   app.add_option("--html", options.html, "page with the curves; empty for none");
+  CLI::Option* trace = app.add_option(
+      "--trace", options.trace,
+      "page with what the first steps did (with --precision); .jsonl and .json give data instead");
+  app.add_option("--trace-steps", options.trace_steps, "how many of them")
+      ->check(CLI::Range(1, 10000))
+      ->needs(trace);
   try {
     app.parse(argc, argv);
-    if ((*checkpoint || *resume) && options.precision == "all") {
-      throw CLI::ValidationError("--checkpoint and --resume belong to one run: pick its --precision");
+    if ((*checkpoint || *resume || *trace) && options.precision == "all") {
+      throw CLI::ValidationError(
+          "--checkpoint, --resume and --trace belong to one run: pick its --precision");
     }
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));

@@ -19,6 +19,8 @@ struct Options {
   std::string checkpoint;
   std::string resume;
   std::string html = "fashion_mnist.html";
+  std::string trace;
+  std::int64_t trace_steps = 10;
 };
 
 /// Reads the command line; prints help or what is wrong with it and ends the program where that is all there
