@@ -20,6 +20,7 @@
 #include "halftone/autograd/gradcheck.h"
 
 #include "halftone/amp/autocast.h"
+#include "halftone/amp/diagnose.h"
 #include "halftone/amp/grad_scaler.h"
 #include "halftone/amp/loss_scaling.h"
 #include "halftone/amp/trace.h"

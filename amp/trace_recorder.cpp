@@ -269,6 +269,10 @@ void TraceRecorder::begin_node(const autograd::Node& node, const autograd::Gradi
         const autograd::InputMeta& meta = node.input_meta(i);
         if (node.next_edges()[i]) record->outputs.push_back({"", meta.dtype, meta.sizes});
       }
+      if (leaf != leaves_.end()) {
+        const auto& meta = static_cast<const autograd::TensorMeta&>(node);
+        record->outputs.push_back({leaf->second, meta.leaf.dtype, meta.leaf.sizes});
+      }
     }
   }
   frames_.back().start = now();

@@ -112,10 +112,11 @@ std::string histograms(const TraceLog& log) {
                             "subnormal", "overflow", "suggested scale"}};
   for (const auto& [key, h] : last) {
     rows.push_back({h->name, h->is_gradient ? "gradient" : "value", dtype_name(h->dtype),
-                    std::to_string(h->step), format_number("%g", h->scale), format_number("%.3g", h->largest),
-                    percent(h->zeros, h->elements), percent(h->flushed, h->elements),
-                    percent(h->subnormal, h->elements), percent(h->overflow, h->elements),
-                    h->is_gradient && h->largest > 0 ? format_number("%g", h->suggested_scale()) : "-"});
+                    std::to_string(h->step), format_number("%.10g", h->scale),
+                    format_number("%.3g", h->largest), percent(h->zeros, h->elements),
+                    percent(h->flushed, h->elements), percent(h->subnormal, h->elements),
+                    percent(h->overflow, h->elements),
+                    h->is_gradient && h->largest > 0 ? format_number("%.10g", h->suggested_scale()) : "-"});
   }
   return title("as float16 at the present scale") + aligned(rows, 3);
 }

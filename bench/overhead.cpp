@@ -2,8 +2,9 @@
 // autocast. `overhead` prints nanoseconds per call, the fastest of many samples; two builds are compared by
 // running both in turn (`for i in 1 2 3; do a/overhead; b/overhead; done`).
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "halftone/bench/support/measure.h"
 #include "halftone/halftone.h"
