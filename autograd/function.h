@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 #include <tuple>
-#include <variant>
 #include <vector>
 
 #include "halftone/autograd/saved.h"
+#include "halftone/engine/ivalue.h"
 #include "halftone/ops/autocast.h"
 
 namespace halftone::autograd {
@@ -16,43 +16,8 @@ using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 using tensor_list = std::vector<Tensor>;
 
-/// A value kept in AutogradContext::saved_data, with the accessors of c10::IValue that programs use.
-class SavedValue {
- public:
-  SavedValue() = default;
-  template <class T>
-  requires std::is_arithmetic_v<T> SavedValue(T value) {
-    if constexpr (std::is_same_v<T, bool>)
-      value_ = value;
-    else if constexpr (std::is_integral_v<T>)
-      value_ = static_cast<std::int64_t>(value);
-    else
-      value_ = static_cast<double>(value);
-  }
-  SavedValue(Tensor value) : value_(std::move(value)) {}
-  SavedValue(std::string value) : value_(std::move(value)) {}
-  SavedValue(const char* value) : value_(std::string(value)) {}
-  SavedValue(std::vector<std::int64_t> value) : value_(std::move(value)) {}
-
-  /// Each throws Error when the value is of another kind.
-  bool toBool() const { return as<bool>("a bool"); }
-  std::int64_t toInt() const { return as<std::int64_t>("an integer"); }
-  double toDouble() const { return as<double>("a number"); }
-  const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
-  const std::string& toStringRef() const { return as<std::string>("a text"); }
-  const std::vector<std::int64_t>& toIntVector() const {
-    return as<std::vector<std::int64_t>>("a list of integers");
-  }
-
- private:
-  template <class T>
-  const T& as(const char* expected) const {
-    if (const T* value = std::get_if<T>(&value_)) return *value;
-    fail("saved_data", "the value is not ", expected);
-  }
-  std::variant<std::monostate, bool, std::int64_t, double, Tensor, std::string, std::vector<std::int64_t>>
-      value_;
-};
+/// A value kept in AutogradContext::saved_data.
+using SavedValue = IValue;
 
 /// What a Function's forward hands to its backward.
 class AutogradContext {

@@ -8,4 +8,5 @@
 #include "halftone/data/idx.h"
 #include "halftone/data/mnist.h"
 #include "halftone/data/samplers.h"
+#include "halftone/data/text.h"
 #include "halftone/data/transforms.h"

@@ -5,6 +5,11 @@
 
 #include "halftone/engine/tensor.h"
 
+namespace halftone::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace halftone::serialize
+
 namespace halftone::data::samplers {
 
 /// Says which examples make the next batch.
@@ -28,6 +33,9 @@ class RandomSampler : public Sampler<> {
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
   /// How many indices of this epoch were handed out.
   std::size_t index() const { return index_; }
+  /// The place in the epoch, and what its order depends on.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   std::size_t size_;
@@ -42,6 +50,9 @@ class SequentialSampler : public Sampler<> {
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
   std::size_t index() const { return index_; }
+  /// The place in the epoch, and what its order depends on.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   std::size_t size_;
@@ -65,6 +76,8 @@ class StreamSampler : public Sampler<BatchSize> {
   explicit StreamSampler(std::size_t epoch_size) : epoch_size_(epoch_size) {}
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<BatchSize> next(std::size_t batch_size) override;
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   std::size_t epoch_size_;
@@ -108,6 +121,9 @@ class DistributedRandomSampler : public DistributedSampler<> {
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
   std::size_t index() const { return index_; }
+  /// The place in the epoch, and what its order depends on.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   void populate();
@@ -123,6 +139,9 @@ class DistributedSequentialSampler : public DistributedSampler<> {
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
   std::size_t index() const { return index_; }
+  /// The place in the epoch, and what its order depends on.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
  private:
   std::size_t index_ = 0;  // within this replica's part

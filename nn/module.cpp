@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "halftone/autograd/node.h"
+#include "halftone/engine/archive.h"
 
 namespace halftone::nn {
 
@@ -121,6 +122,18 @@ OrderedDict<std::string, Tensor> Module::state_dict() const {
   for (const auto& item : named_parameters()) result.insert(item.key(), item.value().detach());
   for (const auto& item : named_buffers()) result.insert(item.key(), item.value());
   return result;
+}
+
+void Module::save(serialize::OutputArchive& archive) const {
+  for (const auto& item : state_dict()) archive.write(item.key(), item.value());
+}
+
+void Module::load(serialize::InputArchive& archive) {
+  OrderedDict<std::string, Tensor> state("state entry");
+  for (const auto& [name, value] : archive.state()) {
+    if (const auto* tensor = std::get_if<Tensor>(&value)) state.insert(name, *tensor);
+  }
+  load_state_dict(state);
 }
 
 void Module::load_state_dict(const OrderedDict<std::string, Tensor>& state, bool strict) {

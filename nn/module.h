@@ -11,6 +11,11 @@
 #include "halftone/nn/enum.h"
 #include "halftone/nn/ordered_dict.h"
 
+namespace halftone::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace halftone::serialize
+
 namespace halftone::nn {
 
 template <class Contained>
@@ -48,6 +53,10 @@ class Module : public std::enable_shared_from_this<Module> {
   /// are checked first: on an Error nothing has changed. With `strict`, both sides must have exactly the same
   /// names.
   void load_state_dict(const OrderedDict<std::string, Tensor>& state, bool strict = true);
+
+  /// The same to and from an archive, as libtorch has it. A class may override them to keep more.
+  virtual void save(serialize::OutputArchive& archive) const;
+  virtual void load(serialize::InputArchive& archive);
 
   // --- Registration ---
   /// Undefined tensors may be registered (no bias); they are not listed. Throws Error on an empty name, one

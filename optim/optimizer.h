@@ -14,6 +14,11 @@
 #include "halftone/optim/parameter_state.h"
 #include "halftone/optim/step_report.h"
 
+namespace halftone::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace halftone::serialize
+
 namespace halftone::optim {
 
 /// Base of all optimizers, with libtorch's surface and mixed precision built in: fp32 masters of half
@@ -108,6 +113,9 @@ class Optimizer {
   StateDict state_dict() const;
   /// Throws Error, changing nothing, when the state belongs to other parameters. Options are restored too.
   void load_state_dict(const StateDict& state);
+  /// The same to and from an archive, as libtorch has it.
+  void save(serialize::OutputArchive& archive) const;
+  void load(serialize::InputArchive& archive);
 
   // --- For facades over LossScaling (amp::GradScaler)
   // -------------------------------------------------------------

@@ -1,5 +1,6 @@
 // What an optimizer saves, and how it takes it back.
 
+#include "halftone/engine/archive.h"
 #include "halftone/optim/optimizer.h"
 
 namespace halftone::optim {
@@ -37,6 +38,10 @@ StateDict Optimizer::state_dict() const {
   if (scaling_ && scaling_->is_enabled()) state.add("loss_scaling", scaling_->state_dict());
   return state;
 }
+
+void Optimizer::save(serialize::OutputArchive& archive) const { archive.write(state_dict()); }
+
+void Optimizer::load(serialize::InputArchive& archive) { load_state_dict(archive.state()); }
 
 void Optimizer::load_state_dict(const StateDict& state) {
   // Everything is read and checked before anything changes.

@@ -461,3 +461,29 @@ TEST_CASE("without enforced ordering nothing waits for a slow batch") {
   std::sort(seen.begin(), seen.end());
   REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
 }
+
+TEST_CASE("batches are prepared while the program works on the last one, and not more than max_jobs") {
+  static std::atomic<int> prepared{0};
+  prepared = 0;
+  struct Counted : Dataset<Counted, int> {
+    int get(std::size_t i) override {
+      ++prepared;
+      return static_cast<int>(i);
+    }
+    std::optional<std::size_t> size() const override { return 100; }
+  };
+  auto loader =
+      make_data_loader<samplers::SequentialSampler>(Counted(), DataLoaderOptions(1).workers(2).max_jobs(3));
+  auto it = loader->begin();
+  const auto wait_for = [&](int count) {
+    for (int ms = 0; ms < 10000 && prepared < count; ++ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return prepared.load();
+  };
+  REQUIRE(wait_for(3) == 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  REQUIRE(prepared == 3);  // the program has not asked for another one
+  ++it;
+  REQUIRE(wait_for(4) == 4);
+}

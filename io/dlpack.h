@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+
+#include "halftone/engine/tensor.h"
+
+// DLPack (github.com/dmlc/dlpack): how tensors go from one library to another in one process, without a copy.
+// The structs are the published ABI's, in this namespace so that they can stand beside the original header's.
+namespace halftone {
+
+enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
+
+struct DLDevice {
+  DLDeviceType device_type;
+  std::int32_t device_id;
+};
+
+enum DLDataTypeCode : std::uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLOpaqueHandle = 3,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6,
+};
+
+struct DLDataType {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  std::int32_t ndim;
+  DLDataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  ///< in elements; null: contiguous
+  std::uint64_t byte_offset;
+};
+
+/// Of versions before 1.0.
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);
+};
+
+struct DLPackVersion {
+  std::uint32_t major;
+  std::uint32_t minor;
+};
+
+inline constexpr std::uint64_t kDLPackReadOnly = 1;  ///< a flag
+
+/// Of version 1.0 and later.
+struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  std::uint64_t flags;
+  DLTensor dl_tensor;
+};
+
+/// The tensor for another library, which shares its memory and keeps it alive until it calls `deleter`.
+/// Gradients do not follow. On a CUDA device, what is enqueued on its stream may still be running:
+/// synchronize first.
+DLManagedTensor* toDLPack(const Tensor& tensor);
+DLManagedTensorVersioned* toDLPackVersioned(const Tensor& tensor);
+
+/// A tensor on another library's memory, which is given back through `deleter` when the last tensor on it
+/// goes. A read-only one is copied, and given back at once. Throws Error, and takes nothing, for a dtype,
+/// device, layout or version that halftone does not have.
+Tensor fromDLPack(DLManagedTensor* managed);
+Tensor fromDLPack(DLManagedTensorVersioned* managed);
+
+}  // namespace halftone
