@@ -2,10 +2,13 @@
 // only point to smaller numbers, a node is popped after everything that feeds it.
 
 #include <algorithm>
+#include <atomic>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "halftone/autograd/autograd.h"
+#include "halftone/autograd/pass.h"
 #include "halftone/ops/autocast.h"
 #include "halftone/ops/observer.h"
 
@@ -15,6 +18,14 @@ namespace {
 thread_local bool anomaly_enabled = false;
 thread_local std::optional<GradientStamp>* thread_stamp = nullptr;
 thread_local bool thread_capturing = false;
+thread_local int thread_depth = 0;  // passes within passes
+
+struct EndOfPass {
+  std::function<void()> done, failed;
+};
+thread_local std::vector<EndOfPass> thread_callbacks;
+
+std::atomic<bool> any_leaf_has_hook{false};
 
 /// What nodes can ask about the pass that runs them.
 class PassScope {
@@ -23,8 +34,10 @@ class PassScope {
     if (outer_) stamp_ = *outer_;  // a backward inside a backward (checkpoint) belongs to the same loss
     thread_stamp = &stamp_;
     thread_capturing = capturing;
+    ++thread_depth;
   }
   ~PassScope() {
+    --thread_depth;
     thread_stamp = outer_;
     thread_capturing = outer_capturing_;
   }
@@ -35,9 +48,16 @@ class PassScope {
   bool outer_capturing_;
 };
 
-/// Gradients on their way, one slot per node, found by the node's address.
+/// The sequence numbers of the first operators that used leaves: nothing reaches a leaf after its first user
+/// has run.
+using FirstUses = std::unordered_map<const Node*, std::uint64_t>;
+
+/// Gradients on their way, one slot per node, found by the node's address. Leaves of `early` come right after
+/// their first user, other leaves at the end.
 class Pending {
  public:
+  explicit Pending(const FirstUses& early) : early_(early) {}
+
   struct Slot {
     IntrusivePtr<Node> node;
     Gradients gradients;
@@ -76,10 +96,18 @@ class Pending {
       slots_.push_back({node, Gradients(node->output_count(), Tensor())});
       entry = static_cast<std::uint32_t>(slots_.size());
       addresses_.push_back(node.get());
-      heap_.emplace_back(node->sequence_nr(), entry - 1);
+      heap_.emplace_back(place_of(*node), entry - 1);
       std::push_heap(heap_.begin(), heap_.end());
     }
     return entry - 1;
+  }
+
+  /// Operators have even places, early leaves odd ones.
+  std::uint64_t place_of(const Node& node) const {
+    if (early_.empty() || !node.is_accumulator()) [[likely]]
+      return 2 * node.sequence_nr();
+    const auto first_use = early_.find(&node);
+    return first_use == early_.end() ? 2 * node.sequence_nr() : 2 * first_use->second - 1;
   }
 
   // Finished nodes are kept until the pass ends, so an address means one node.
@@ -95,6 +123,7 @@ class Pending {
     for (std::uint32_t i = 0; i < addresses_.size(); ++i) probe(addresses_[i]) = i + 1;
   }
 
+  const FirstUses& early_;
   std::vector<Slot> slots_;
   std::vector<const Node*> addresses_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;
@@ -144,9 +173,33 @@ std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots,
   return needed;
 }
 
+/// Of all leaves with hooks below `roots`.
+FirstUses first_uses_of_hooked_leaves(const std::vector<Edge>& roots) {
+  FirstUses uses;
+  std::vector<Node*> reachable;
+  std::unordered_set<const Node*> seen;
+  for (const Edge& root : roots) {
+    if (root && seen.insert(root.node.get()).second) reachable.push_back(root.node.get());
+  }
+  for (std::size_t i = 0; i < reachable.size(); ++i) {
+    const std::uint64_t number = reachable[i]->sequence_nr();
+    for (const Edge& edge : reachable[i]->next_edges()) {
+      if (!edge) continue;
+      Node* const node = edge.node.get();
+      if (!node->is_accumulator()) {
+        if (seen.insert(node).second) reachable.push_back(node);
+      } else if (!static_cast<TensorMeta*>(node)->post_accumulate_hooks.empty()) {
+        std::uint64_t& first = uses.emplace(node, number).first->second;
+        first = std::min(first, number);
+      }
+    }
+  }
+  return uses;
+}
+
 /// The pass itself. With `targets`, their gradients are collected into `captured` and no leaf is touched.
-void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph, bool create_graph,
-         const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
+void run_pass(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph,
+              bool create_graph, const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
   // Backward runs in the dtypes that forward recorded: the casts are nodes of the graph already.
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const AutoGradMode grad_mode(create_graph);
@@ -156,7 +209,11 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
   if (captured) needed = nodes_towards(roots, targets);
   const auto is_needed = [&](const Node* node) { return !captured || needed.count(node) != 0; };
 
-  Pending pending;
+  FirstUses early;
+  if (!captured && any_leaf_has_hook.load(std::memory_order_relaxed)) {
+    early = first_uses_of_hooked_leaves(roots);
+  }
+  Pending pending(early);
   for (std::size_t i = 0; i < roots.size(); ++i) {
     if (roots[i] && is_needed(roots[i].node.get())) pending.add(roots[i], std::move(gradients[i]));
   }
@@ -183,6 +240,23 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
     observation.finish(node);
     finished.push_back(std::move(slot.node));
   }
+}
+
+/// A pass, and what was to happen at its end.
+void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph, bool create_graph,
+         const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
+  try {
+    run_pass(roots, std::move(gradients), retain_graph, create_graph, targets, captured);
+  } catch (...) {
+    if (thread_depth > 0) throw;
+    for (const EndOfPass& callback : std::exchange(thread_callbacks, {})) {
+      if (callback.failed) callback.failed();
+    }
+    throw;
+  }
+  if (thread_depth > 0 || thread_callbacks.empty()) [[likely]]
+    return;
+  for (const EndOfPass& callback : std::exchange(thread_callbacks, {})) callback.done();
 }
 
 struct Roots {
@@ -225,6 +299,19 @@ Roots make_roots(const char* caller, const TensorList& tensors, const TensorList
 
 std::optional<GradientStamp>* current_stamp() { return thread_stamp; }
 bool backward_is_capturing() { return thread_capturing; }
+bool backward_is_nested() { return thread_depth > 1; }
+
+void add_post_accumulate_hook(const Tensor& leaf, std::function<void()> hook) {
+  if (!leaf.defined() || !leaf.is_leaf() || !leaf.requires_grad())
+    fail("add_post_accumulate_hook", "expected a leaf that requires grad, got ", leaf);
+  meta_of(leaf).post_accumulate_hooks.push_back(std::move(hook));
+  any_leaf_has_hook = true;
+}
+
+void queue_callback(std::function<void()> done, std::function<void()> failed) {
+  if (thread_depth == 0) fail("queue_callback", "no backward pass is running on this thread");
+  thread_callbacks.push_back({std::move(done), std::move(failed)});
+}
 
 bool AnomalyMode::is_enabled() { return anomaly_enabled; }
 void AnomalyMode::set_enabled(bool enabled) { anomaly_enabled = enabled; }

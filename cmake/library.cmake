@@ -1,6 +1,6 @@
 # The library itself: every source file of the layer folders, found by glob.
 
-set(HALFTONE_LAYERS engine kernels ops autograd amp optim nn data io)
+set(HALFTONE_LAYERS engine kernels ops autograd amp optim nn data io distributed)
 set(source_patterns "")
 foreach(layer IN LISTS HALFTONE_LAYERS)
   list(APPEND source_patterns "${PROJECT_SOURCE_DIR}/${layer}/*.cpp")
