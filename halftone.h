@@ -7,6 +7,7 @@
 #include "halftone/engine/cuda_graph.h"
 #include "halftone/engine/cuda_math.h"
 #include "halftone/engine/generator.h"
+#include "halftone/engine/libtorch_names.h"
 #include "halftone/engine/print.h"
 #include "halftone/engine/tensor.h"
 #include "halftone/engine/tensor_factory.h"

@@ -1,16 +1,10 @@
 #pragma once
 
-#include <span>
 #include <utility>
 
-#include "halftone/engine/tensor.h"
+#include "halftone/engine/libtorch_names.h"
 
 namespace halftone {
-
-/// A non-owning list of values.
-template <class T>
-using ArrayRef = std::span<const T>;
-
 namespace data {
 
 namespace example {

@@ -5,7 +5,7 @@
 
 namespace halftone {
 
-enum class DeviceType : std::int8_t { kCPU = 0, kCUDA = 1 };
+enum class DeviceType : std::int8_t { kCPU = 0, kCUDA = 1, CPU = kCPU, CUDA = kCUDA };
 
 inline constexpr int kDeviceTypes = 2;
 inline constexpr DeviceType kCPU = DeviceType::kCPU;

@@ -2,6 +2,17 @@
 
 namespace halftone {
 
+std::int64_t IntArrayRef::at(std::size_t i) const {
+  if (i >= size_) fail("IntArrayRef", "there is no element ", i, " of ", *this);
+  return data_[i];
+}
+
+IntArrayRef IntArrayRef::slice(std::size_t start, std::size_t length) const {
+  if (start > size_ || length > size_ - start)
+    fail("IntArrayRef", "elements ", start, " to ", start + length, " lie outside ", *this);
+  return {data_ + start, length};
+}
+
 std::int64_t count_elements(IntArrayRef sizes) {
   std::int64_t count = 1;
   bool empty = false;

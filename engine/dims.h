@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "halftone/engine/error.h"
@@ -87,6 +89,12 @@ class IntArrayRef {
   const std::int64_t* begin() const { return data_; }
   const std::int64_t* end() const { return data_ + size_; }
   std::int64_t operator[](std::size_t i) const { return data_[i]; }
+  /// Throws Error when there is no element `i`.
+  std::int64_t at(std::size_t i) const;
+  /// Throws Error unless the part lies inside.
+  IntArrayRef slice(std::size_t start, std::size_t length) const;
+  IntArrayRef slice(std::size_t start) const { return slice(start, size_ - std::min(start, size_)); }
+  bool equals(IntArrayRef other) const { return *this == other; }
   std::int64_t front() const { return data_[0]; }
   std::int64_t back() const { return data_[size_ - 1]; }
   std::vector<std::int64_t> vec() const { return {begin(), end()}; }
@@ -99,6 +107,27 @@ class IntArrayRef {
  private:
   const std::int64_t* data_ = nullptr;
   std::size_t size_ = 0;
+};
+
+/// Dimensions that may be left out: everything IntArrayRef converts from, or std::nullopt.
+class OptionalIntArrayRef {
+ public:
+  OptionalIntArrayRef(std::nullopt_t) {}
+  template <class T>
+  requires(!std::is_arithmetic_v<T> && std::is_convertible_v<const T&, IntArrayRef>)
+      OptionalIntArrayRef(const T& values)
+      : values_(values), has_value_(true) {}
+  OptionalIntArrayRef(const std::int64_t& one) : values_(one), has_value_(true) {}
+  OptionalIntArrayRef(std::initializer_list<std::int64_t> values) : values_(values), has_value_(true) {}
+
+  bool has_value() const { return has_value_; }
+  explicit operator bool() const { return has_value_; }
+  IntArrayRef operator*() const { return values_; }
+  IntArrayRef value_or(IntArrayRef other) const { return has_value_ ? values_ : other; }
+
+ private:
+  IntArrayRef values_;
+  bool has_value_ = false;
 };
 
 /// Product of the sizes; 1 for no dimensions. Throws Error on a negative size or when the product overflows.

@@ -17,6 +17,16 @@ enum class ScalarType : std::int8_t {
   kBFloat16,  // upper half of binary32
   kFloat,     // IEEE binary32
   kDouble,    // IEEE binary64
+
+  // libtorch's names.
+  Byte = kByte,
+  Bool = kBool,
+  Int = kInt,
+  Long = kLong,
+  Half = kHalf,
+  BFloat16 = kBFloat16,
+  Float = kFloat,
+  Double = kDouble,
 };
 
 using Dtype = ScalarType;

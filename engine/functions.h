@@ -115,6 +115,16 @@ Tensor pow(const Scalar& self, const Tensor& exponent);
 Tensor maximum(const Tensor& self, const Tensor& other);
 Tensor minimum(const Tensor& self, const Tensor& other);
 Tensor atan2(const Tensor& self, const Tensor& other);
+/// The other operand where one is NaN.
+Tensor fmax(const Tensor& self, const Tensor& other);
+Tensor fmin(const Tensor& self, const Tensor& other);
+Tensor hypot(const Tensor& self, const Tensor& other);
+Tensor copysign(const Tensor& self, const Tensor& other);
+/// log(exp(self) + exp(other)), and the same with powers of 2, without overflow.
+Tensor logaddexp(const Tensor& self, const Tensor& other);
+Tensor logaddexp2(const Tensor& self, const Tensor& other);
+/// self * log(other), 0 where self is 0.
+Tensor xlogy(const Tensor& self, const Tensor& other);
 Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight);
 Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight);
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1);
@@ -142,6 +152,10 @@ Tensor bitwise_and(const Tensor& self, const Tensor& other);
 Tensor bitwise_or(const Tensor& self, const Tensor& other);
 Tensor bitwise_xor(const Tensor& self, const Tensor& other);
 Tensor bitwise_not(const Tensor& self);
+/// Shifts by as many bits as the type has or more give 0 (for negative numbers shifted right -1).
+Tensor bitwise_left_shift(const Tensor& self, const Tensor& other);
+Tensor bitwise_right_shift(const Tensor& self, const Tensor& other);
+Tensor signbit(const Tensor& self);
 Tensor isnan(const Tensor& self);
 Tensor isinf(const Tensor& self);
 Tensor isfinite(const Tensor& self);
@@ -182,6 +196,16 @@ Tensor ceil(const Tensor& self);
 Tensor round(const Tensor& self);
 Tensor trunc(const Tensor& self);
 Tensor frac(const Tensor& self);
+Tensor acosh(const Tensor& self);
+Tensor asinh(const Tensor& self);
+Tensor atanh(const Tensor& self);
+/// sin(pi x) / (pi x).
+Tensor sinc(const Tensor& self);
+Tensor erfinv(const Tensor& self);
+/// The logarithm of the gamma function's magnitude, its derivative, and the n-th derivative of that.
+Tensor lgamma(const Tensor& self);
+Tensor digamma(const Tensor& self);
+Tensor polygamma(std::int64_t n, const Tensor& self);
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min = std::nullopt,
              const std::optional<Scalar>& max = std::nullopt);
 Tensor clamp_min(const Tensor& self, const Scalar& min);
@@ -233,6 +257,14 @@ Tensor argmax(const Tensor& self, std::optional<std::int64_t> dim = std::nullopt
 Tensor argmin(const Tensor& self, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false);
 Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim = false);
 Tensor cumsum(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
+/// y[k] = self[k] + factors[k] * y[k - 1] along dim; with `reverse` from the end, with y[k + 1]. What decayed
+/// sums, discounted returns and the gradients of running products are.
+Tensor linear_recurrence(const Tensor& self, const Tensor& factors, std::int64_t dim, bool reverse = false);
+/// The extreme so far along dim, and where it stood last.
+std::tuple<Tensor, Tensor> cummax(const Tensor& self, std::int64_t dim);
+std::tuple<Tensor, Tensor> cummin(const Tensor& self, std::int64_t dim);
+Tensor logcumsumexp(const Tensor& self, std::int64_t dim);
+Tensor cumprod(const Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
 Tensor all(const Tensor& self);
 Tensor all(const Tensor& self, std::int64_t dim, bool keepdim = false);
 Tensor any(const Tensor& self);
@@ -305,6 +337,18 @@ Tensor repeat_interleave(const Tensor& self, std::int64_t repeats,
 Tensor tril(const Tensor& self, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& self, std::int64_t diagonal = 0);
 
+/// `pad`: before and after the last dimension, then the one before it, ...; negative numbers cut off.
+Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value = 0);
+/// Every output element is a weighted sum of a few input elements, dimension by dimension: the operator
+/// behind the resampling and padding functions. `mode`: "nearest", "nearest-exact", "linear", "cubic",
+/// "reflect", "replicate" or "circular". `input_size` and `output_size` name the one to three trailing
+/// dimensions of the forward direction, `left` what padding puts in front of each, the scales are as above
+/// (0: the sizes' ratio). `adjoint`: the transposed map, from the output's sizes back; the result is in
+/// `dtype`.
+Tensor resample(const Tensor& self, std::string_view mode, IntArrayRef input_size, IntArrayRef output_size,
+                IntArrayRef left, double scale_d, double scale_h, double scale_w, bool align_corners,
+                bool adjoint, ScalarType dtype);
+
 // --- Indexing (ops/indexing.cpp)
 // -------------------------------------------------------------------------------
 Tensor index_select(const Tensor& self, std::int64_t dim, const Tensor& index);
@@ -331,6 +375,10 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t
                                 bool largest = true, bool sorted = true);
 std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
 Tensor argsort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
+/// For each element, how many of the sorted sequence are smaller (with `right`: not larger). A sequence of
+/// several dimensions is searched row by row. Results are int64 or int32.
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32 = false,
+                    bool right = false);
 Tensor one_hot(const Tensor& self, std::int64_t num_classes = -1);
 
 // --- Softmax, embedding, dropout

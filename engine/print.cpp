@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <ostream>
 
+#include "halftone/engine/libtorch_names.h"
+
 namespace halftone {
 namespace {
 
@@ -195,6 +197,8 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
+
+const char* toString(ScalarType dtype) { return type_name(dtype); }
 
 std::ostream& operator<<(std::ostream& out, ScalarType dtype) { return out << type_name(dtype); }
 

@@ -11,9 +11,11 @@ namespace halftone {
 class Scalar {
  public:
   Scalar() : Scalar(0) {}
-  Scalar(bool value) : integer_(value), kind_(Kind::kBool) {}
+  template <std::same_as<bool> T>
+  Scalar(T value) : integer_(value), kind_(Kind::kBool) {}
   template <std::integral T>
-  Scalar(T value) : integer_(static_cast<std::int64_t>(value)), kind_(Kind::kInteger) {}
+  requires(!std::same_as<T, bool>) Scalar(T value)
+      : integer_(static_cast<std::int64_t>(value)), kind_(Kind::kInteger) {}
   template <std::floating_point T>
   Scalar(T value) : floating_(static_cast<double>(value)), kind_(Kind::kFloating) {}
   Scalar(Half value) : Scalar(static_cast<float>(value)) {}
@@ -22,6 +24,27 @@ class Scalar {
   bool is_floating_point() const { return kind_ == Kind::kFloating; }
   bool is_boolean() const { return kind_ == Kind::kBool; }
   bool is_integral() const { return kind_ == Kind::kInteger; }
+
+  // libtorch's names.
+  bool isFloatingPoint() const { return is_floating_point(); }
+  bool isBoolean() const { return is_boolean(); }
+  bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_boolean()); }
+  bool isComplex() const { return false; }
+  float toFloat() const { return to<float>(); }
+  double toDouble() const { return to_double(); }
+  Half toHalf() const { return Half(to<float>()); }
+  BFloat16 toBFloat16() const { return BFloat16(to<float>()); }
+  int toInt() const { return to<int>(); }
+  std::int64_t toLong() const { return to_long(); }
+  std::uint8_t toByte() const { return to<std::uint8_t>(); }
+  bool toBool() const { return to<bool>(); }
+  /// The same number, whatever its kind.
+  template <class T>
+  bool equal(T number) const {
+    return is_floating_point() || std::is_floating_point_v<T> ? to_double() == static_cast<double>(number)
+                                                              : integer_ == static_cast<std::int64_t>(number);
+  }
+  Scalar operator-() const { return is_floating_point() ? Scalar(-floating_) : Scalar(-integer_); }
 
   /// float64, int64 or bool.
   ScalarType type() const { return is_floating_point() ? kDouble : is_boolean() ? kBool : kLong; }

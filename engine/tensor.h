@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "halftone/engine/accessor.h"
-#include "halftone/engine/functions.h"
+#include "halftone/engine/composed_functions.h"
 #include "halftone/engine/indexing.h"
 #include "halftone/engine/tensor_impl.h"
 
@@ -66,8 +66,20 @@ class Tensor {
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_contiguous() const { return impl().is_contiguous; }
+  /// Throws Error for a channels-last format, which halftone does not have.
+  bool is_contiguous(MemoryFormat format) const {
+    check_memory_format("is_contiguous", format);
+    return is_contiguous();
+  }
   bool is_floating_point() const { return halftone::is_floating_point(scalar_type()); }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
+  Layout layout() const { return kStrided; }
+  std::int64_t get_device() const { return is_cpu() ? -1 : device().index(); }
+  bool is_complex() const { return false; }
+  bool is_sparse() const { return false; }
+  bool has_storage() const { return defined(); }
+  /// Shares memory with `other`.
+  bool is_alias_of(const Tensor& other) const { return &storage() == &other.storage(); }
   Storage& storage() const { return *impl().storage; }
   std::uint32_t _version() const { return storage().version(); }
   std::string toString() const;  ///< "CPUFloatType"-like summary: "float32[2, 3]"
@@ -120,8 +132,16 @@ class Tensor {
   Tensor detach() const;
   Tensor& detach_();
   Tensor data() const { return detach(); }
+  Tensor tensor_data() const { return detach(); }
+  Tensor variable_data() const { return detach(); }
+  std::uint32_t output_nr() const { return impl().output_nr; }
   /// Replaces what this tensor's data is (storage, sizes, dtype), keeping identity, gradient and hooks.
   void set_data(const Tensor& new_data) const;
+  /// Makes this tensor a window on `source`'s memory.
+  Tensor& set_(const Tensor& source) const {
+    set_data(source);
+    return const_cast<Tensor&>(*this);
+  }
   void retain_grad() const;
   bool retains_grad() const;
   bool is_view() const { return static_cast<bool>(impl().view_base); }
@@ -166,7 +186,15 @@ class Tensor {
   // --- Operators as methods ---
   Tensor half() const { return to(kHalf); }
   Tensor clone() const { return halftone::clone(*this); }
+  Tensor clone(std::optional<MemoryFormat> format) const {
+    check_memory_format("clone", format.value_or(MemoryFormat::Preserve));
+    return clone();
+  }
   Tensor contiguous() const { return halftone::contiguous(*this); }
+  Tensor contiguous(MemoryFormat format) const {
+    check_memory_format("contiguous", format);
+    return contiguous();
+  }
   Tensor& copy_(const Tensor& src, bool non_blocking = false) const {
     return halftone::copy_(const_cast<Tensor&>(*this), src, non_blocking);
   }
@@ -419,6 +447,9 @@ class Tensor {
   Tensor repeat_interleave(std::int64_t repeats, std::optional<std::int64_t> dim = std::nullopt) const {
     return halftone::repeat_interleave(*this, repeats, dim);
   }
+  Tensor repeat_interleave(const Tensor& repeats, std::optional<std::int64_t> dim = std::nullopt) const {
+    return halftone::repeat_interleave(*this, repeats, dim);
+  }
   Tensor tril(std::int64_t diagonal = 0) const { return halftone::tril(*this, diagonal); }
   Tensor triu(std::int64_t diagonal = 0) const { return halftone::triu(*this, diagonal); }
   Tensor index_select(std::int64_t dim, const Tensor& index) const {
@@ -469,6 +500,280 @@ class Tensor {
   Tensor log_softmax(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
     return halftone::log_softmax(*this, dim, dtype);
   }
+  Tensor absolute() const { return halftone::absolute(*this); }
+  Tensor negative() const { return halftone::negative(*this); }
+  Tensor positive() const { return halftone::positive(*this); }
+  Tensor sgn() const { return halftone::sgn(*this); }
+  Tensor fix() const { return halftone::fix(*this); }
+  Tensor arccos() const { return halftone::arccos(*this); }
+  Tensor arcsin() const { return halftone::arcsin(*this); }
+  Tensor arctan() const { return halftone::arctan(*this); }
+  Tensor arctan2(const Tensor& other) const { return halftone::arctan2(*this, other); }
+  Tensor clip(const std::optional<Scalar>& min = std::nullopt,
+              const std::optional<Scalar>& max = std::nullopt) const {
+    return halftone::clip(*this, min, max);
+  }
+  Tensor subtract(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::subtract(*this, other, alpha);
+  }
+  Tensor subtract(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::subtract(*this, other, alpha);
+  }
+  Tensor multiply(const Tensor& other) const { return halftone::multiply(*this, other); }
+  Tensor multiply(const Scalar& other) const { return halftone::multiply(*this, other); }
+  Tensor divide(const Tensor& other) const { return halftone::divide(*this, other); }
+  Tensor divide(const Scalar& other) const { return halftone::divide(*this, other); }
+  Tensor divide(const Tensor& other, std::optional<std::string_view> rounding_mode) const {
+    return halftone::divide(*this, other, rounding_mode);
+  }
+  Tensor true_divide(const Tensor& other) const { return halftone::true_divide(*this, other); }
+  Tensor true_divide(const Scalar& other) const { return halftone::true_divide(*this, other); }
+  Tensor greater(const Tensor& other) const { return halftone::greater(*this, other); }
+  Tensor greater(const Scalar& other) const { return halftone::greater(*this, other); }
+  Tensor greater_equal(const Tensor& other) const { return halftone::greater_equal(*this, other); }
+  Tensor greater_equal(const Scalar& other) const { return halftone::greater_equal(*this, other); }
+  Tensor less(const Tensor& other) const { return halftone::less(*this, other); }
+  Tensor less(const Scalar& other) const { return halftone::less(*this, other); }
+  Tensor less_equal(const Tensor& other) const { return halftone::less_equal(*this, other); }
+  Tensor less_equal(const Scalar& other) const { return halftone::less_equal(*this, other); }
+  Tensor not_equal(const Tensor& other) const { return halftone::not_equal(*this, other); }
+  Tensor not_equal(const Scalar& other) const { return halftone::not_equal(*this, other); }
+  Tensor swapaxes(std::int64_t axis0, std::int64_t axis1) const {
+    return halftone::swapaxes(*this, axis0, axis1);
+  }
+  Tensor swapdims(std::int64_t dim0, std::int64_t dim1) const {
+    return halftone::swapdims(*this, dim0, dim1);
+  }
+  Tensor moveaxis(std::int64_t source, std::int64_t destination) const {
+    return halftone::moveaxis(*this, source, destination);
+  }
+  Tensor ger(const Tensor& vec2) const { return halftone::ger(*this, vec2); }
+  Tensor broadcast_to(IntArrayRef size) const { return halftone::broadcast_to(*this, size); }
+  Tensor tile(IntArrayRef dims) const { return halftone::tile(*this, dims); }
+  std::vector<Tensor> tensor_split(std::int64_t sections, std::int64_t dim = 0) const {
+    return halftone::tensor_split(*this, sections, dim);
+  }
+  std::vector<Tensor> tensor_split(IntArrayRef indices, std::int64_t dim = 0) const {
+    return halftone::tensor_split(*this, indices, dim);
+  }
+  std::vector<Tensor> hsplit(std::int64_t sections) const { return halftone::hsplit(*this, sections); }
+  std::vector<Tensor> hsplit(IntArrayRef indices) const { return halftone::hsplit(*this, indices); }
+  std::vector<Tensor> vsplit(std::int64_t sections) const { return halftone::vsplit(*this, sections); }
+  std::vector<Tensor> vsplit(IntArrayRef indices) const { return halftone::vsplit(*this, indices); }
+  std::vector<Tensor> dsplit(std::int64_t sections) const { return halftone::dsplit(*this, sections); }
+  std::vector<Tensor> dsplit(IntArrayRef indices) const { return halftone::dsplit(*this, indices); }
+  std::vector<Tensor> split_with_sizes(IntArrayRef split_sizes, std::int64_t dim = 0) const {
+    return halftone::split_with_sizes(*this, split_sizes, dim);
+  }
+  Tensor movedim(IntArrayRef source, IntArrayRef destination) const {
+    return halftone::movedim(*this, source, destination);
+  }
+  Tensor moveaxis(IntArrayRef source, IntArrayRef destination) const {
+    return halftone::moveaxis(*this, source, destination);
+  }
+  Tensor ravel() const { return halftone::ravel(*this); }
+  Tensor fliplr() const { return halftone::fliplr(*this); }
+  Tensor flipud() const { return halftone::flipud(*this); }
+  Tensor rot90(std::int64_t k = 1, IntArrayRef dims = {0, 1}) const {
+    return halftone::rot90(*this, k, dims);
+  }
+  Tensor diag(std::int64_t diagonal = 0) const { return halftone::diag(*this, diagonal); }
+  Tensor diag_embed(std::int64_t offset = 0, std::int64_t dim1 = -2, std::int64_t dim2 = -1) const {
+    return halftone::diag_embed(*this, offset, dim1, dim2);
+  }
+  Tensor diagflat(std::int64_t offset = 0) const { return halftone::diagflat(*this, offset); }
+  Tensor trace() const { return halftone::trace(*this); }
+  Tensor unfold(std::int64_t dimension, std::int64_t size, std::int64_t step) const {
+    return halftone::unfold(*this, dimension, size, step);
+  }
+  Tensor narrow_copy(std::int64_t dim, std::int64_t start, std::int64_t length) const {
+    return halftone::narrow_copy(*this, dim, start, length);
+  }
+  Tensor select_scatter(const Tensor& src, std::int64_t dim, std::int64_t index) const {
+    return halftone::select_scatter(*this, src, dim, index);
+  }
+  Tensor slice_scatter(const Tensor& src, std::int64_t dim = 0,
+                       std::optional<std::int64_t> start = std::nullopt,
+                       std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1) const {
+    return halftone::slice_scatter(*this, src, dim, start, end, step);
+  }
+  Tensor diagonal_scatter(const Tensor& src, std::int64_t offset = 0, std::int64_t dim1 = 0,
+                          std::int64_t dim2 = 1) const {
+    return halftone::diagonal_scatter(*this, src, offset, dim1, dim2);
+  }
+  Tensor index_fill(std::int64_t dim, const Tensor& index, const Scalar& value) const {
+    return halftone::index_fill(*this, dim, index, value);
+  }
+  Tensor index_fill(std::int64_t dim, const Tensor& index, const Tensor& value) const {
+    return halftone::index_fill(*this, dim, index, value);
+  }
+  Tensor index_copy(std::int64_t dim, const Tensor& index, const Tensor& source) const {
+    return halftone::index_copy(*this, dim, index, source);
+  }
+  Tensor take(const Tensor& index) const { return halftone::take(*this, index); }
+  Tensor put(const Tensor& index, const Tensor& source, bool accumulate = false) const {
+    return halftone::put(*this, index, source, accumulate);
+  }
+  Tensor take_along_dim(const Tensor& indices, std::optional<std::int64_t> dim = std::nullopt) const {
+    return halftone::take_along_dim(*this, indices, dim);
+  }
+  Tensor masked_scatter(const Tensor& mask, const Tensor& source) const {
+    return halftone::masked_scatter(*this, mask, source);
+  }
+  Tensor argwhere() const { return halftone::argwhere(*this); }
+  std::vector<Tensor> nonzero_numpy() const { return halftone::nonzero_numpy(*this); }
+  Tensor scatter(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
+    return halftone::scatter(*this, dim, index, src, reduce);
+  }
+  std::tuple<Tensor, Tensor> sort(std::optional<bool> stable, std::int64_t dim = -1,
+                                  bool descending = false) const {
+    return halftone::sort(*this, stable, dim, descending);
+  }
+  Tensor argsort(bool stable, std::int64_t dim, bool descending = false) const {
+    return halftone::argsort(*this, stable, dim, descending);
+  }
+  Tensor msort() const { return halftone::msort(*this); }
+  Tensor median() const { return halftone::median(*this); }
+  std::tuple<Tensor, Tensor> median(std::int64_t dim, bool keepdim = false) const {
+    return halftone::median(*this, dim, keepdim);
+  }
+  Tensor nanmedian() const { return halftone::nanmedian(*this); }
+  std::tuple<Tensor, Tensor> nanmedian(std::int64_t dim, bool keepdim = false) const {
+    return halftone::nanmedian(*this, dim, keepdim);
+  }
+  std::tuple<Tensor, Tensor> kthvalue(std::int64_t k, std::int64_t dim = -1, bool keepdim = false) const {
+    return halftone::kthvalue(*this, k, dim, keepdim);
+  }
+  std::tuple<Tensor, Tensor> mode(std::int64_t dim = -1, bool keepdim = false) const {
+    return halftone::mode(*this, dim, keepdim);
+  }
+  Tensor quantile(const Tensor& q, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                  std::string_view interpolation = "linear") const {
+    return halftone::quantile(*this, q, dim, keepdim, interpolation);
+  }
+  Tensor quantile(double q, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                  std::string_view interpolation = "linear") const {
+    return halftone::quantile(*this, q, dim, keepdim, interpolation);
+  }
+  Tensor nanquantile(const Tensor& q, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                     std::string_view interpolation = "linear") const {
+    return halftone::nanquantile(*this, q, dim, keepdim, interpolation);
+  }
+  Tensor nanquantile(double q, std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
+                     std::string_view interpolation = "linear") const {
+    return halftone::nanquantile(*this, q, dim, keepdim, interpolation);
+  }
+  Tensor bincount(const Tensor& weights = {}, std::int64_t minlength = 0) const {
+    return halftone::bincount(*this, weights, minlength);
+  }
+  Tensor histc(std::int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) const {
+    return halftone::histc(*this, bins, min, max);
+  }
+  std::tuple<Tensor, Tensor> aminmax(std::optional<std::int64_t> dim = std::nullopt,
+                                     bool keepdim = false) const {
+    return halftone::aminmax(*this, dim, keepdim);
+  }
+  Tensor nansum(IntArrayRef dim = {}, bool keepdim = false, OptionalDtype dtype = std::nullopt) const {
+    return halftone::nansum(*this, dim, keepdim, dtype);
+  }
+  Tensor nanmean(IntArrayRef dim = {}, bool keepdim = false, OptionalDtype dtype = std::nullopt) const {
+    return halftone::nanmean(*this, dim, keepdim, dtype);
+  }
+  Tensor count_nonzero(IntArrayRef dim) const { return halftone::count_nonzero(*this, dim); }
+  Tensor norm(const std::optional<Scalar>& p, ScalarType dtype) const {
+    return halftone::norm(*this, p, dtype);
+  }
+  Tensor norm(const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim, ScalarType dtype) const {
+    return halftone::norm(*this, p, dim, keepdim, dtype);
+  }
+  Tensor dist(const Tensor& other, const Scalar& p = 2) const { return halftone::dist(*this, other, p); }
+  Tensor renorm(const Scalar& p, std::int64_t dim, const Scalar& maxnorm) const {
+    return halftone::renorm(*this, p, dim, maxnorm);
+  }
+  Tensor cumprod(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::cumprod(*this, dim, dtype);
+  }
+  Tensor diff(std::int64_t n = 1, std::int64_t dim = -1, const Tensor& prepend = {},
+              const Tensor& append = {}) const {
+    return halftone::diff(*this, n, dim, prepend, append);
+  }
+  Tensor cov(std::int64_t correction = 1, const Tensor& fweights = {}, const Tensor& aweights = {}) const {
+    return halftone::cov(*this, correction, fweights, aweights);
+  }
+  Tensor corrcoef() const { return halftone::corrcoef(*this); }
+  Tensor inner(const Tensor& other) const { return halftone::inner(*this, other); }
+  Tensor vdot(const Tensor& other) const { return halftone::vdot(*this, other); }
+  Tensor kron(const Tensor& other) const { return halftone::kron(*this, other); }
+  Tensor addmv(const Tensor& mat, const Tensor& vec, const Scalar& beta = 1, const Scalar& alpha = 1) const {
+    return halftone::addmv(*this, mat, vec, beta, alpha);
+  }
+  Tensor addr(const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1, const Scalar& alpha = 1) const {
+    return halftone::addr(*this, vec1, vec2, beta, alpha);
+  }
+  Tensor addbmm(const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+                const Scalar& alpha = 1) const {
+    return halftone::addbmm(*this, batch1, batch2, beta, alpha);
+  }
+  Tensor matrix_power(std::int64_t n) const { return halftone::matrix_power(*this, n); }
+  Tensor cross(const Tensor& other, std::optional<std::int64_t> dim = std::nullopt) const {
+    return halftone::cross(*this, other, dim);
+  }
+  Tensor signbit() const { return halftone::signbit(*this); }
+  Tensor isposinf() const { return halftone::isposinf(*this); }
+  Tensor isneginf() const { return halftone::isneginf(*this); }
+  Tensor isreal() const { return halftone::isreal(*this); }
+  Tensor deg2rad() const { return halftone::deg2rad(*this); }
+  Tensor rad2deg() const { return halftone::rad2deg(*this); }
+  Tensor float_power(const Tensor& exponent) const { return halftone::float_power(*this, exponent); }
+  Tensor float_power(const Scalar& exponent) const { return halftone::float_power(*this, exponent); }
+  Tensor ldexp(const Tensor& other) const { return halftone::ldexp(*this, other); }
+  Tensor logit(std::optional<double> eps = std::nullopt) const { return halftone::logit(*this, eps); }
+  Tensor heaviside(const Tensor& values) const { return halftone::heaviside(*this, values); }
+  Tensor clamp(const Tensor& min, const Tensor& max) const { return halftone::clamp(*this, min, max); }
+  Tensor clamp_min(const Tensor& min) const { return halftone::clamp_min(*this, min); }
+  Tensor clamp_max(const Tensor& max) const { return halftone::clamp_max(*this, max); }
+  Tensor div(const Scalar& other, std::optional<std::string_view> rounding_mode) const {
+    return halftone::div(*this, other, rounding_mode);
+  }
+  Tensor bitwise_and(const Scalar& other) const { return halftone::bitwise_and(*this, other); }
+  Tensor bitwise_or(const Scalar& other) const { return halftone::bitwise_or(*this, other); }
+  Tensor bitwise_xor(const Scalar& other) const { return halftone::bitwise_xor(*this, other); }
+  Tensor bernoulli(double p, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::bernoulli(*this, p, generator);
+  }
+  bool is_signed() const { return halftone::is_signed(*this); }
+  bool is_nonzero() const { return halftone::is_nonzero(*this); }
+  bool is_same_size(const Tensor& other) const { return halftone::is_same_size(*this, other); }
+  Tensor arccosh() const { return halftone::arccosh(*this); }
+  Tensor arcsinh() const { return halftone::arcsinh(*this); }
+  Tensor arctanh() const { return halftone::arctanh(*this); }
+  Tensor hypot(const Tensor& other) const { return halftone::hypot(*this, other); }
+  Tensor copysign(const Tensor& other) const { return halftone::copysign(*this, other); }
+  Tensor copysign(const Scalar& other) const { return halftone::copysign(*this, other); }
+  Tensor xlogy(const Tensor& other) const { return halftone::xlogy(*this, other); }
+  Tensor xlogy(const Scalar& other) const { return halftone::xlogy(*this, other); }
+  Tensor acosh() const { return halftone::acosh(*this); }
+  Tensor asinh() const { return halftone::asinh(*this); }
+  Tensor atanh() const { return halftone::atanh(*this); }
+  Tensor lgamma() const { return halftone::lgamma(*this); }
+  Tensor digamma() const { return halftone::digamma(*this); }
+  Tensor erfinv() const { return halftone::erfinv(*this); }
+  Tensor sinc() const { return halftone::sinc(*this); }
+  Tensor bitwise_left_shift(const Tensor& other) const { return halftone::bitwise_left_shift(*this, other); }
+  Tensor bitwise_left_shift(const Scalar& other) const { return halftone::bitwise_left_shift(*this, other); }
+  Tensor bitwise_right_shift(const Tensor& other) const {
+    return halftone::bitwise_right_shift(*this, other);
+  }
+  Tensor bitwise_right_shift(const Scalar& other) const {
+    return halftone::bitwise_right_shift(*this, other);
+  }
+  Tensor logaddexp(const Tensor& other) const { return halftone::logaddexp(*this, other); }
+  Tensor logaddexp2(const Tensor& other) const { return halftone::logaddexp2(*this, other); }
+  Tensor fmax(const Tensor& other) const { return halftone::fmax(*this, other); }
+  Tensor fmin(const Tensor& other) const { return halftone::fmin(*this, other); }
+  std::tuple<Tensor, Tensor> cummax(std::int64_t dim) const { return halftone::cummax(*this, dim); }
+  std::tuple<Tensor, Tensor> cummin(std::int64_t dim) const { return halftone::cummin(*this, dim); }
+  Tensor logcumsumexp(std::int64_t dim) const { return halftone::logcumsumexp(*this, dim); }
   Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = std::nullopt) const {
     return halftone::uniform_(const_cast<Tensor&>(*this), from, to, generator);
   }
@@ -584,11 +889,281 @@ class Tensor {
   Tensor& scatter_add_(std::int64_t dim, const Tensor& index, const Tensor& src) const {
     return halftone::scatter_add_(const_cast<Tensor&>(*this), dim, index, src);
   }
+  Tensor& absolute_() const { return halftone::absolute_(const_cast<Tensor&>(*this)); }
+  Tensor& negative_() const { return halftone::negative_(const_cast<Tensor&>(*this)); }
+  Tensor& sgn_() const { return halftone::sgn_(const_cast<Tensor&>(*this)); }
+  Tensor& fix_() const { return halftone::fix_(const_cast<Tensor&>(*this)); }
+  Tensor& arccos_() const { return halftone::arccos_(const_cast<Tensor&>(*this)); }
+  Tensor& arcsin_() const { return halftone::arcsin_(const_cast<Tensor&>(*this)); }
+  Tensor& arctan_() const { return halftone::arctan_(const_cast<Tensor&>(*this)); }
+  Tensor& clip_(const std::optional<Scalar>& min = std::nullopt,
+                const std::optional<Scalar>& max = std::nullopt) const {
+    return halftone::clip_(const_cast<Tensor&>(*this), min, max);
+  }
+  Tensor& subtract_(const Tensor& other, const Scalar& alpha = 1) const {
+    return halftone::subtract_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& subtract_(const Scalar& other, const Scalar& alpha = 1) const {
+    return halftone::subtract_(const_cast<Tensor&>(*this), other, alpha);
+  }
+  Tensor& multiply_(const Tensor& other) const {
+    return halftone::multiply_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& multiply_(const Scalar& other) const {
+    return halftone::multiply_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& divide_(const Tensor& other) const { return halftone::divide_(const_cast<Tensor&>(*this), other); }
+  Tensor& divide_(const Scalar& other) const { return halftone::divide_(const_cast<Tensor&>(*this), other); }
+  Tensor& true_divide_(const Tensor& other) const {
+    return halftone::true_divide_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& true_divide_(const Scalar& other) const {
+    return halftone::true_divide_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& greater_(const Tensor& other) const {
+    return halftone::greater_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& greater_(const Scalar& other) const {
+    return halftone::greater_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& greater_equal_(const Tensor& other) const {
+    return halftone::greater_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& greater_equal_(const Scalar& other) const {
+    return halftone::greater_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& less_(const Tensor& other) const { return halftone::less_(const_cast<Tensor&>(*this), other); }
+  Tensor& less_(const Scalar& other) const { return halftone::less_(const_cast<Tensor&>(*this), other); }
+  Tensor& less_equal_(const Tensor& other) const {
+    return halftone::less_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& less_equal_(const Scalar& other) const {
+    return halftone::less_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& not_equal_(const Tensor& other) const {
+    return halftone::not_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& not_equal_(const Scalar& other) const {
+    return halftone::not_equal_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& swapaxes_(std::int64_t axis0, std::int64_t axis1) const {
+    return halftone::swapaxes_(const_cast<Tensor&>(*this), axis0, axis1);
+  }
+  Tensor& swapdims_(std::int64_t dim0, std::int64_t dim1) const {
+    return halftone::swapdims_(const_cast<Tensor&>(*this), dim0, dim1);
+  }
+  Tensor& fill_diagonal_(const Scalar& value, bool wrap = false) const {
+    return halftone::fill_diagonal_(const_cast<Tensor&>(*this), value, wrap);
+  }
+  Tensor& index_fill_(std::int64_t dim, const Tensor& index, const Scalar& value) const {
+    return halftone::index_fill_(const_cast<Tensor&>(*this), dim, index, value);
+  }
+  Tensor& index_fill_(std::int64_t dim, const Tensor& index, const Tensor& value) const {
+    return halftone::index_fill_(const_cast<Tensor&>(*this), dim, index, value);
+  }
+  Tensor& index_copy_(std::int64_t dim, const Tensor& index, const Tensor& source) const {
+    return halftone::index_copy_(const_cast<Tensor&>(*this), dim, index, source);
+  }
+  Tensor& put_(const Tensor& index, const Tensor& source, bool accumulate = false) const {
+    return halftone::put_(const_cast<Tensor&>(*this), index, source, accumulate);
+  }
+  Tensor& masked_scatter_(const Tensor& mask, const Tensor& source) const {
+    return halftone::masked_scatter_(const_cast<Tensor&>(*this), mask, source);
+  }
+  Tensor& scatter_(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
+    return halftone::scatter_(const_cast<Tensor&>(*this), dim, index, src, reduce);
+  }
+  Tensor& masked_fill_(const Tensor& mask, const Tensor& value) const {
+    return halftone::masked_fill_(const_cast<Tensor&>(*this), mask, value);
+  }
+  Tensor& renorm_(const Scalar& p, std::int64_t dim, const Scalar& maxnorm) const {
+    return halftone::renorm_(const_cast<Tensor&>(*this), p, dim, maxnorm);
+  }
+  Tensor& cumprod_(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::cumprod_(const_cast<Tensor&>(*this), dim, dtype);
+  }
+  Tensor& addmv_(const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,
+                 const Scalar& alpha = 1) const {
+    return halftone::addmv_(const_cast<Tensor&>(*this), mat, vec, beta, alpha);
+  }
+  Tensor& addr_(const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1,
+                const Scalar& alpha = 1) const {
+    return halftone::addr_(const_cast<Tensor&>(*this), vec1, vec2, beta, alpha);
+  }
+  Tensor& addbmm_(const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+                  const Scalar& alpha = 1) const {
+    return halftone::addbmm_(const_cast<Tensor&>(*this), batch1, batch2, beta, alpha);
+  }
+  Tensor& deg2rad_() const { return halftone::deg2rad_(const_cast<Tensor&>(*this)); }
+  Tensor& rad2deg_() const { return halftone::rad2deg_(const_cast<Tensor&>(*this)); }
+  Tensor& ldexp_(const Tensor& other) const { return halftone::ldexp_(const_cast<Tensor&>(*this), other); }
+  Tensor& logit_(std::optional<double> eps = std::nullopt) const {
+    return halftone::logit_(const_cast<Tensor&>(*this), eps);
+  }
+  Tensor& heaviside_(const Tensor& values) const {
+    return halftone::heaviside_(const_cast<Tensor&>(*this), values);
+  }
+  Tensor& clamp_(const Tensor& min, const Tensor& max) const {
+    return halftone::clamp_(const_cast<Tensor&>(*this), min, max);
+  }
+  Tensor& clamp_min_(const Tensor& min) const {
+    return halftone::clamp_min_(const_cast<Tensor&>(*this), min);
+  }
+  Tensor& clamp_max_(const Tensor& max) const {
+    return halftone::clamp_max_(const_cast<Tensor&>(*this), max);
+  }
+  Tensor& bitwise_and_(const Scalar& other) const {
+    return halftone::bitwise_and_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_or_(const Scalar& other) const {
+    return halftone::bitwise_or_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_xor_(const Scalar& other) const {
+    return halftone::bitwise_xor_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bernoulli_(const Tensor& p, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::bernoulli_(const_cast<Tensor&>(*this), p, generator);
+  }
+  Tensor& random_(std::optional<Generator> generator = std::nullopt) const {
+    return halftone::random_(const_cast<Tensor&>(*this), generator);
+  }
+  Tensor& random_(std::int64_t to, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::random_(const_cast<Tensor&>(*this), to, generator);
+  }
+  Tensor& exponential_(double lambd = 1, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::exponential_(const_cast<Tensor&>(*this), lambd, generator);
+  }
+  Tensor& geometric_(double p, std::optional<Generator> generator = std::nullopt) const {
+    return halftone::geometric_(const_cast<Tensor&>(*this), p, generator);
+  }
+  Tensor& log_normal_(double mean = 1, double std = 2,
+                      std::optional<Generator> generator = std::nullopt) const {
+    return halftone::log_normal_(const_cast<Tensor&>(*this), mean, std, generator);
+  }
+  Tensor& cauchy_(double median = 0, double sigma = 1,
+                  std::optional<Generator> generator = std::nullopt) const {
+    return halftone::cauchy_(const_cast<Tensor&>(*this), median, sigma, generator);
+  }
+  Tensor& atan2_(const Tensor& other) const { return halftone::atan2_(const_cast<Tensor&>(*this), other); }
+  Tensor& remainder_(const Tensor& other) const {
+    return halftone::remainder_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& remainder_(const Scalar& other) const {
+    return halftone::remainder_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& fmod_(const Tensor& other) const { return halftone::fmod_(const_cast<Tensor&>(*this), other); }
+  Tensor& fmod_(const Scalar& other) const { return halftone::fmod_(const_cast<Tensor&>(*this), other); }
+  Tensor& floor_divide_(const Tensor& other) const {
+    return halftone::floor_divide_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& floor_divide_(const Scalar& other) const {
+    return halftone::floor_divide_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& div_(const Tensor& other, std::optional<std::string_view> rounding_mode) const {
+    return halftone::div_(const_cast<Tensor&>(*this), other, rounding_mode);
+  }
+  Tensor& div_(const Scalar& other, std::optional<std::string_view> rounding_mode) const {
+    return halftone::div_(const_cast<Tensor&>(*this), other, rounding_mode);
+  }
+  Tensor& lerp_(const Tensor& end, const Tensor& weight) const {
+    return halftone::lerp_(const_cast<Tensor&>(*this), end, weight);
+  }
+  Tensor& eq_(const Tensor& other) const { return halftone::eq_(const_cast<Tensor&>(*this), other); }
+  Tensor& eq_(const Scalar& other) const { return halftone::eq_(const_cast<Tensor&>(*this), other); }
+  Tensor& ne_(const Tensor& other) const { return halftone::ne_(const_cast<Tensor&>(*this), other); }
+  Tensor& ne_(const Scalar& other) const { return halftone::ne_(const_cast<Tensor&>(*this), other); }
+  Tensor& lt_(const Tensor& other) const { return halftone::lt_(const_cast<Tensor&>(*this), other); }
+  Tensor& lt_(const Scalar& other) const { return halftone::lt_(const_cast<Tensor&>(*this), other); }
+  Tensor& le_(const Tensor& other) const { return halftone::le_(const_cast<Tensor&>(*this), other); }
+  Tensor& le_(const Scalar& other) const { return halftone::le_(const_cast<Tensor&>(*this), other); }
+  Tensor& gt_(const Tensor& other) const { return halftone::gt_(const_cast<Tensor&>(*this), other); }
+  Tensor& gt_(const Scalar& other) const { return halftone::gt_(const_cast<Tensor&>(*this), other); }
+  Tensor& ge_(const Tensor& other) const { return halftone::ge_(const_cast<Tensor&>(*this), other); }
+  Tensor& ge_(const Scalar& other) const { return halftone::ge_(const_cast<Tensor&>(*this), other); }
+  Tensor& logical_and_(const Tensor& other) const {
+    return halftone::logical_and_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& logical_or_(const Tensor& other) const {
+    return halftone::logical_or_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& logical_xor_(const Tensor& other) const {
+    return halftone::logical_xor_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& logical_not_() const { return halftone::logical_not_(const_cast<Tensor&>(*this)); }
+  Tensor& bitwise_and_(const Tensor& other) const {
+    return halftone::bitwise_and_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_or_(const Tensor& other) const {
+    return halftone::bitwise_or_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_xor_(const Tensor& other) const {
+    return halftone::bitwise_xor_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_not_() const { return halftone::bitwise_not_(const_cast<Tensor&>(*this)); }
+  Tensor& nan_to_num_(std::optional<double> nan = std::nullopt, std::optional<double> posinf = std::nullopt,
+                      std::optional<double> neginf = std::nullopt) const {
+    return halftone::nan_to_num_(const_cast<Tensor&>(*this), nan, posinf, neginf);
+  }
+  Tensor& cumsum_(std::int64_t dim, OptionalDtype dtype = std::nullopt) const {
+    return halftone::cumsum_(const_cast<Tensor&>(*this), dim, dtype);
+  }
+  Tensor& tril_(std::int64_t diagonal = 0) const {
+    return halftone::tril_(const_cast<Tensor&>(*this), diagonal);
+  }
+  Tensor& triu_(std::int64_t diagonal = 0) const {
+    return halftone::triu_(const_cast<Tensor&>(*this), diagonal);
+  }
+  Tensor& addmm_(const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
+                 const Scalar& alpha = 1) const {
+    return halftone::addmm_(const_cast<Tensor&>(*this), mat1, mat2, beta, alpha);
+  }
+  Tensor& baddbmm_(const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+                   const Scalar& alpha = 1) const {
+    return halftone::baddbmm_(const_cast<Tensor&>(*this), batch1, batch2, beta, alpha);
+  }
+  Tensor& arccosh_() const { return halftone::arccosh_(const_cast<Tensor&>(*this)); }
+  Tensor& arcsinh_() const { return halftone::arcsinh_(const_cast<Tensor&>(*this)); }
+  Tensor& arctanh_() const { return halftone::arctanh_(const_cast<Tensor&>(*this)); }
+  Tensor& hypot_(const Tensor& other) const { return halftone::hypot_(const_cast<Tensor&>(*this), other); }
+  Tensor& copysign_(const Tensor& other) const {
+    return halftone::copysign_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& copysign_(const Scalar& other) const {
+    return halftone::copysign_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& xlogy_(const Tensor& other) const { return halftone::xlogy_(const_cast<Tensor&>(*this), other); }
+  Tensor& xlogy_(const Scalar& other) const { return halftone::xlogy_(const_cast<Tensor&>(*this), other); }
+  Tensor& acosh_() const { return halftone::acosh_(const_cast<Tensor&>(*this)); }
+  Tensor& asinh_() const { return halftone::asinh_(const_cast<Tensor&>(*this)); }
+  Tensor& atanh_() const { return halftone::atanh_(const_cast<Tensor&>(*this)); }
+  Tensor& lgamma_() const { return halftone::lgamma_(const_cast<Tensor&>(*this)); }
+  Tensor& digamma_() const { return halftone::digamma_(const_cast<Tensor&>(*this)); }
+  Tensor& erfinv_() const { return halftone::erfinv_(const_cast<Tensor&>(*this)); }
+  Tensor& sinc_() const { return halftone::sinc_(const_cast<Tensor&>(*this)); }
+  Tensor& bitwise_left_shift_(const Tensor& other) const {
+    return halftone::bitwise_left_shift_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_left_shift_(const Scalar& other) const {
+    return halftone::bitwise_left_shift_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_right_shift_(const Tensor& other) const {
+    return halftone::bitwise_right_shift_(const_cast<Tensor&>(*this), other);
+  }
+  Tensor& bitwise_right_shift_(const Scalar& other) const {
+    return halftone::bitwise_right_shift_(const_cast<Tensor&>(*this), other);
+  }
   Tensor where(const Tensor& condition, const Tensor& other) const {
+    return halftone::where(condition, *this, other);
+  }
+  Tensor where(const Tensor& condition, const Scalar& other) const {
     return halftone::where(condition, *this, other);
   }
   Tensor reshape_as(const Tensor& other) const { return reshape(other.sizes()); }
   Tensor view_as(const Tensor& other) const { return view(other.sizes()); }
+  /// Another size for the same memory, or new memory (uninitialised) where that is too small. Throws Error on
+  /// a tensor with a gradient history.
+  Tensor& resize_(IntArrayRef size) const;
+  Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
   Tensor new_empty(IntArrayRef size, const TensorOptions& options = {}) const;
   Tensor new_zeros(IntArrayRef size, const TensorOptions& options = {}) const;
   Tensor new_ones(IntArrayRef size, const TensorOptions& options = {}) const;
@@ -601,6 +1176,17 @@ class Tensor {
   Tensor& operator-=(const Scalar& other) { return sub_(other); }
   Tensor& operator*=(const Scalar& other) { return mul_(other); }
   Tensor& operator/=(const Scalar& other) { return div_(other); }
+  Tensor& operator&=(const Tensor& other) { return bitwise_and_(other); }
+  Tensor& operator|=(const Tensor& other) { return bitwise_or_(other); }
+  Tensor& operator^=(const Tensor& other) { return bitwise_xor_(other); }
+  Tensor& operator&=(const Scalar& other) { return bitwise_and_(other); }
+  Tensor& operator|=(const Scalar& other) { return bitwise_or_(other); }
+  Tensor& operator^=(const Scalar& other) { return bitwise_xor_(other); }
+  Tensor& operator<<=(const Tensor& other) { return bitwise_left_shift_(other); }
+  Tensor& operator>>=(const Tensor& other) { return bitwise_right_shift_(other); }
+  Tensor& operator<<=(const Scalar& other) { return bitwise_left_shift_(other); }
+  Tensor& operator>>=(const Scalar& other) { return bitwise_right_shift_(other); }
+  Tensor polygamma(std::int64_t n) const { return halftone::polygamma(n, *this); }
 
  private:
   TensorImpl& impl() const {
@@ -630,6 +1216,8 @@ class TensorList {
   const Tensor* begin() const { return data_; }
   const Tensor* end() const { return data_ + size_; }
   const Tensor& operator[](std::size_t i) const { return data_[i]; }
+  const Tensor& front() const { return data_[0]; }
+  const Tensor& back() const { return data_[size_ - 1]; }
   std::vector<Tensor> vec() const { return {begin(), end()}; }
 
  private:
@@ -638,6 +1226,11 @@ class TensorList {
 };
 
 // --- Tensors that may be left out: default arguments that need the whole class ---
+Tensor bincount(const Tensor& self, const Tensor& weights = {}, std::int64_t minlength);
+Tensor diff(const Tensor& self, std::int64_t n = 1, std::int64_t dim = -1, const Tensor& prepend = {},
+            const Tensor& append = {});
+Tensor cov(const Tensor& self, std::int64_t correction = 1, const Tensor& fweights = {},
+           const Tensor& aweights = {});
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor& weight = {},
                           Reduction::Reduction reduction, std::int64_t ignore_index, double label_smoothing);
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight = {},
@@ -696,6 +1289,18 @@ inline Tensor operator>=(const Scalar& a, const Tensor& b) { return le(b, a); }
 inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
 inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
 inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator&(const Tensor& a, const Scalar& b) { return bitwise_and(a, b); }
+inline Tensor operator|(const Tensor& a, const Scalar& b) { return bitwise_or(a, b); }
+inline Tensor operator^(const Tensor& a, const Scalar& b) { return bitwise_xor(a, b); }
+inline Tensor operator&(const Scalar& a, const Tensor& b) { return bitwise_and(b, a); }
+inline Tensor operator|(const Scalar& a, const Tensor& b) { return bitwise_or(b, a); }
+inline Tensor operator^(const Scalar& a, const Tensor& b) { return bitwise_xor(b, a); }
+inline Tensor operator==(const Scalar& a, const Tensor& b) { return eq(b, a); }
+inline Tensor operator!=(const Scalar& a, const Tensor& b) { return ne(b, a); }
+inline Tensor operator<<(const Tensor& a, const Tensor& b) { return bitwise_left_shift(a, b); }
+inline Tensor operator>>(const Tensor& a, const Tensor& b) { return bitwise_right_shift(a, b); }
+inline Tensor operator<<(const Tensor& a, const Scalar& b) { return bitwise_left_shift(a, b); }
+inline Tensor operator>>(const Tensor& a, const Scalar& b) { return bitwise_right_shift(a, b); }
 inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
 

@@ -20,6 +20,16 @@ void set_default_dtype(ScalarType dtype) {
   default_dtype.store(dtype, std::memory_order_relaxed);
 }
 
+void check_layout(const char* op, Layout layout) {
+  if (layout != kStrided)
+    fail(op, "halftone has no sparse tensors; keep kStrided, and index the nonzero part");
+}
+
+void check_memory_format(const char* op, MemoryFormat format) {
+  if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d)
+    fail(op, "halftone has no channels-last format; permute the dimensions, or keep Contiguous");
+}
+
 Device get_default_device() { return default_device.load(std::memory_order_relaxed); }
 
 void set_default_device(Device device) {

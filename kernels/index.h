@@ -54,6 +54,10 @@ struct ArrangeKernels {
   /// where they were.
   void (*sort)(const Tensor& values, const Tensor& indices, const Tensor& self, std::int64_t dim,
                bool descending);
+  /// out[i] = how many elements of a row of `sorted` (ascending, NaN last) are smaller than values[i], or not
+  /// larger if `right`. `sorted` is contiguous, and 1-d or with a row for each row of `values`; so are the
+  /// others. out: int64 or int32.
+  void (*search)(const Tensor& out, const Tensor& sorted, const Tensor& values, bool right);
   /// out = self with `dims` reversed. `out` is contiguous.
   void (*flip)(const Tensor& out, const Tensor& self, const Dims& dims);
   /// Of every matrix (last two dimensions), what lies on and above the diagonal (`upper`) or on and below it;

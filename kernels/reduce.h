@@ -45,7 +45,7 @@ inline bool has_integer_form(ReduceOp op) {
   }
 }
 
-enum class Cumulative : std::uint8_t { kSum, kProd };
+enum class Cumulative : std::uint8_t { kSum, kProd, kLogSumExp };
 
 /// Kernels that reduce along dimensions. The inputs have any dtype and strides, and so have the outputs.
 /// Blocks of fixed size are reduced in float (in double for float64, norms and what integers need fractions
@@ -58,9 +58,17 @@ struct ReduceKernels {
   /// value if `out_value` is given. Shapes as in `run`. The dimension must not be empty.
   void (*arg)(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in,
               std::int64_t dim);
-  /// Running sum or product along `dim`, from the end if `reverse`; `out` has the sizes of `in` and may be
-  /// `in`.
+  /// Running sum, product or log(sum(exp)) along `dim`, from the end if `reverse`; `out` has the sizes of
+  /// `in` and may be `in`.
   void (*cumulative)(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse);
+  /// out[k] = in[k] + factors[k] * out[k - 1] along `dim`, from the end with out[k + 1] if `reverse`; the one
+  /// before the first is 0. In double. All have one size; `out` may be neither.
+  void (*recurrence)(const Tensor& out, const Tensor& in, const Tensor& factors, std::int64_t dim,
+                     bool reverse);
+  /// The largest or smallest element so far along `dim` and the index (int64) of the last that equals it, NaN
+  /// counting as both. Both results have the sizes of `in`; values its dtype.
+  void (*running_extreme)(bool largest, const Tensor& values, const Tensor& indices, const Tensor& in,
+                          std::int64_t dim);
 };
 
 template <>

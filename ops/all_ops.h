@@ -9,8 +9,8 @@
   X(ToDtype) X(Clone) X(Copy) X(Fill) \
   X(View) X(AsStridedBackward) X(AsStridedScatter) X(AsStrided) X(Transpose) X(Permute) X(Expand) X(Squeeze) X(Unsqueeze) \
   X(SelectBackward) X(Select) X(SliceBackward) X(Slice) X(DiagonalBackward) X(Diagonal) \
-  X(Cat) X(Stack) X(Flip) X(Roll) X(Tril) X(Triu) X(IndexSelect) X(IndexAdd) X(Gather) X(Scatter) X(ScatterAdd) \
-  X(Index) X(IndexPut) X(Nonzero) X(MaskedFill) X(Where) X(Sort) X(Topk) \
+  X(ConstantPadNd) X(Resample) X(Cat) X(Stack) X(Flip) X(Roll) X(Tril) X(Triu) X(IndexSelect) X(IndexAdd) X(Gather) X(Scatter) X(ScatterAdd) \
+  X(Index) X(IndexPut) X(Nonzero) X(MaskedFill) X(Where) X(Sort) X(Topk) X(Searchsorted) \
   X(Add) X(Sub) X(Mul) X(DivBackwardOther) X(Div) X(FloorDivide) X(Remainder) X(Fmod) X(PowBackward) \
   X(PowBackwardExponent) X(Pow) X(MaximumBackward) X(Maximum) X(MinimumBackward) X(Minimum) X(Atan2BackwardSelf) \
   X(Atan2BackwardOther) X(Atan2) X(LerpBackwardWeight) X(Lerp) X(Addcmul) X(AddcdivBackwardOther) X(Addcdiv) \
@@ -19,13 +19,17 @@
   X(Log2Backward) X(Log2) X(Log10Backward) X(Log10) X(Log1pBackward) X(Log1p) \
   X(SinBackward) X(Sin) X(CosBackward) X(Cos) X(TanBackward) X(Tan) X(AsinBackward) X(Asin) X(AcosBackward) X(Acos) \
   X(AtanBackward) X(Atan) X(SinhBackward) X(Sinh) X(CoshBackward) X(Cosh) X(ErfBackward) X(Erf) X(ErfcBackward) X(Erfc) \
+  X(AcoshBackward) X(Acosh) X(AsinhBackward) X(Asinh) X(AtanhBackward) X(Atanh) X(SincBackward) X(Sinc) X(ErfInvBackward) \
+  X(ErfInv) X(PolygammaBackward) X(Lgamma) X(Digamma) X(Polygamma) X(HypotBackward) X(Hypot) X(CopysignBackward) X(Copysign) \
+  X(LogAddExpBackward) X(LogAddExp) X(LogAddExp2Backward) X(LogAddExp2) X(XlogyBackwardSelf) X(XlogyBackwardOther) X(Xlogy) \
+  X(Fmax) X(Fmin) \
   X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \
   X(ReluBackward) X(Relu) X(LeakyReluBackward) X(LeakyRelu) X(HardtanhBackward) X(Hardtanh) X(Relu6Backward) X(Relu6) \
   X(SigmoidBackward) X(Sigmoid) X(TanhBackward) X(Tanh) X(SiluBackward) X(Silu) X(LogSigmoidBackward) X(LogSigmoid) \
   X(SoftplusBackward) X(Softplus) X(EluBackward) X(Elu) X(MishBackward) X(Mish) X(GeluBackward) X(Gelu) \
-  X(Eq) X(Ne) X(Lt) X(Le) X(Gt) X(Ge) X(LogicalAnd) X(LogicalOr) X(LogicalXor) X(LogicalNot) X(IsNan) X(IsInf) \
-  X(IsFinite) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(BitwiseNot) \
-  X(Sum) X(Mean) X(Prod) X(SumToSize) X(CumsumBackward) X(Cumsum) X(All) X(Any) X(CountNonzero) \
+  X(Eq) X(Ne) X(Lt) X(Le) X(Gt) X(Ge) X(LogicalAnd) X(LogicalOr) X(LogicalXor) X(LogicalNot) X(Signbit) X(IsNan) X(IsInf) \
+  X(IsFinite) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(BitwiseNot) X(BitwiseLeftShift) X(BitwiseRightShift) \
+  X(Sum) X(Mean) X(Prod) X(SumToSize) X(CumsumBackward) X(Cumsum) X(LinearRecurrence) X(Cumprod) X(Logcumsumexp) X(Cummax) X(Cummin) X(All) X(Any) X(CountNonzero) \
   X(Amax) X(Amin) X(Max) X(Min) X(Argmax) X(Argmin) X(Var) X(Std) X(Norm) X(Logsumexp) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(LinearWeightBackward) X(Linear) \
   X(LinearRelu) X(LinearGelu) \

@@ -191,6 +191,9 @@ Tensor div(const Tensor& self, const Tensor& other, std::optional<std::string_vi
   if (is_floating_point(ops::result_type(self, other))) return trunc(div(self, other));
   return floor_divide(self - fmod(self, other), other);  // exact: the difference is a multiple of the divisor
 }
+Tensor div(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
+  return div(self, wrapped_number(other), rounding_mode);
+}
 Tensor floor_divide(const Tensor& self, const Tensor& other) {
   return ops::dispatch<ops::FloorDivide>(self, other);
 }
@@ -220,5 +223,18 @@ Tensor& mul_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<o
 Tensor& mul_(Tensor& self, const Scalar& other) { return mul_(self, wrapped_number(other)); }
 Tensor& div_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Div>(self, other); }
 Tensor& div_(Tensor& self, const Scalar& other) { return div_(self, wrapped_number(other)); }
+
+Tensor& floor_divide_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::FloorDivide>(self, other);
+}
+Tensor& floor_divide_(Tensor& self, const Scalar& other) {
+  return floor_divide_(self, wrapped_number(other));
+}
+Tensor& remainder_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::Remainder>(self, other);
+}
+Tensor& remainder_(Tensor& self, const Scalar& other) { return remainder_(self, wrapped_number(other)); }
+Tensor& fmod_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Fmod>(self, other); }
+Tensor& fmod_(Tensor& self, const Scalar& other) { return fmod_(self, wrapped_number(other)); }
 
 }  // namespace halftone

@@ -192,6 +192,7 @@ Tensor maximum(const Tensor& self, const Tensor& other) { return ops::dispatch<o
 Tensor minimum(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Minimum>(self, other); }
 Tensor atan2(const Tensor& self, const Tensor& other) { return ops::dispatch<ops::Atan2>(self, other); }
 
+Tensor& atan2_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Atan2>(self, other); }
 Tensor& pow_(Tensor& self, const Tensor& exponent) { return ops::dispatch_inplace<ops::Pow>(self, exponent); }
 Tensor& pow_(Tensor& self, const Scalar& exponent) { return pow_(self, ops::wrapped_number(exponent)); }
 

@@ -65,6 +65,12 @@ struct LogicalNot : Predicate<LogicalNot, Fn::kLogicalNot> {
 };
 HALFTONE_REGISTER_OPERATOR(LogicalNot)
 
+struct Signbit : Predicate<Signbit, Fn::kSignbit> {
+  static constexpr Schema schema{"signbit", {"self"}, "where the sign bit is set: negative numbers and -0"};
+  static constexpr auto api = &halftone::signbit;
+};
+HALFTONE_REGISTER_OPERATOR(Signbit)
+
 struct IsNan : Predicate<IsNan, Fn::kIsNan> {
   static constexpr Schema schema{"isnan", {"self"}, "where self is NaN"};
   static constexpr auto api = &halftone::isnan;
@@ -104,21 +110,51 @@ struct Bitwise : Comparison<Op, kFn> {
 
 struct BitwiseAnd : Bitwise<BitwiseAnd, Fn::kBitwiseAnd> {
   static constexpr Schema schema{"bitwise_and", {"self", "other"}, "the bits set in both"};
-  static constexpr auto api = &halftone::bitwise_and;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::bitwise_and;
 };
 HALFTONE_REGISTER_OPERATOR(BitwiseAnd)
 
 struct BitwiseOr : Bitwise<BitwiseOr, Fn::kBitwiseOr> {
   static constexpr Schema schema{"bitwise_or", {"self", "other"}, "the bits set in either"};
-  static constexpr auto api = &halftone::bitwise_or;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::bitwise_or;
 };
 HALFTONE_REGISTER_OPERATOR(BitwiseOr)
 
 struct BitwiseXor : Bitwise<BitwiseXor, Fn::kBitwiseXor> {
   static constexpr Schema schema{"bitwise_xor", {"self", "other"}, "the bits set in one but not the other"};
-  static constexpr auto api = &halftone::bitwise_xor;
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::bitwise_xor;
 };
 HALFTONE_REGISTER_OPERATOR(BitwiseXor)
+
+/// A shift: bits that leave the type are lost.
+template <class Op, Fn kFn>
+struct Shift : Bitwise<Op, kFn> {
+  static Meta infer(const Tensor& self, const Tensor& other) {
+    const Meta meta = Bitwise<Op, kFn>::infer(self, other);
+    if (meta.dtype == kBool) fail(Op::schema.name, "expected integers, got ", self, " and ", other);
+    return meta;
+  }
+  static void run(const Tensor& out, const Tensor& self, const Tensor& other) {
+    pointwise(kFn, out, {&self, &other}, {{static_cast<double>(8 * out.element_size())}});
+  }
+  static void samples(Samples& s) {
+    s(s.randint({3, 4}, -9, 9), s.randint({4}, 0, 5));
+    s(s.randint({5}, -9, 9), s.randint({}, 60, 70));
+    s(s.randint({0, 2}, 0, 2), s.randint({2}, 0, 2));
+  }
+};
+
+struct BitwiseLeftShift : Shift<BitwiseLeftShift, Fn::kShiftLeft> {
+  static constexpr Schema schema{"bitwise_left_shift", {"self", "other"}, "self * 2^other, bit by bit"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::bitwise_left_shift;
+};
+HALFTONE_REGISTER_OPERATOR(BitwiseLeftShift)
+
+struct BitwiseRightShift : Shift<BitwiseRightShift, Fn::kShiftRight> {
+  static constexpr Schema schema{"bitwise_right_shift", {"self", "other"}, "self / 2^other rounded down"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&) = &halftone::bitwise_right_shift;
+};
+HALFTONE_REGISTER_OPERATOR(BitwiseRightShift)
 
 struct BitwiseNot : Predicate<BitwiseNot, Fn::kBitwiseNot> {
   static constexpr Schema schema{"bitwise_not", {"self"}, "every bit flipped; logical negation of bool"};
@@ -173,9 +209,85 @@ Tensor bitwise_xor(const Tensor& self, const Tensor& other) {
   return ops::dispatch<ops::BitwiseXor>(self, other);
 }
 Tensor bitwise_not(const Tensor& self) { return ops::dispatch<ops::BitwiseNot>(self); }
+Tensor bitwise_left_shift(const Tensor& self, const Tensor& other) {
+  return ops::dispatch<ops::BitwiseLeftShift>(self, other);
+}
+Tensor bitwise_right_shift(const Tensor& self, const Tensor& other) {
+  return ops::dispatch<ops::BitwiseRightShift>(self, other);
+}
+Tensor bitwise_and(const Tensor& self, const Scalar& other) {
+  return bitwise_and(self, ops::wrapped_number(other));
+}
+Tensor bitwise_or(const Tensor& self, const Scalar& other) {
+  return bitwise_or(self, ops::wrapped_number(other));
+}
+Tensor bitwise_xor(const Tensor& self, const Scalar& other) {
+  return bitwise_xor(self, ops::wrapped_number(other));
+}
+Tensor bitwise_left_shift(const Tensor& self, const Scalar& other) {
+  return bitwise_left_shift(self, ops::wrapped_number(other));
+}
+Tensor bitwise_right_shift(const Tensor& self, const Scalar& other) {
+  return bitwise_right_shift(self, ops::wrapped_number(other));
+}
+Tensor signbit(const Tensor& self) { return ops::dispatch<ops::Signbit>(self); }
 Tensor isnan(const Tensor& self) { return ops::dispatch<ops::IsNan>(self); }
 Tensor isinf(const Tensor& self) { return ops::dispatch<ops::IsInf>(self); }
 Tensor isfinite(const Tensor& self) { return ops::dispatch<ops::IsFinite>(self); }
+
+Tensor& eq_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Eq>(self, other); }
+Tensor& ne_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Ne>(self, other); }
+Tensor& lt_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Lt>(self, other); }
+Tensor& le_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Le>(self, other); }
+Tensor& gt_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Gt>(self, other); }
+Tensor& ge_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Ge>(self, other); }
+Tensor& eq_(Tensor& self, const Scalar& other) { return eq_(self, ops::wrapped_number(other)); }
+Tensor& ne_(Tensor& self, const Scalar& other) { return ne_(self, ops::wrapped_number(other)); }
+Tensor& lt_(Tensor& self, const Scalar& other) { return lt_(self, ops::wrapped_number(other)); }
+Tensor& le_(Tensor& self, const Scalar& other) { return le_(self, ops::wrapped_number(other)); }
+Tensor& gt_(Tensor& self, const Scalar& other) { return gt_(self, ops::wrapped_number(other)); }
+Tensor& ge_(Tensor& self, const Scalar& other) { return ge_(self, ops::wrapped_number(other)); }
+Tensor& logical_and_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::LogicalAnd>(self, other);
+}
+Tensor& logical_or_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::LogicalOr>(self, other);
+}
+Tensor& logical_xor_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::LogicalXor>(self, other);
+}
+Tensor& logical_not_(Tensor& self) { return ops::dispatch_inplace<ops::LogicalNot>(self); }
+Tensor& bitwise_and_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::BitwiseAnd>(self, other);
+}
+Tensor& bitwise_or_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::BitwiseOr>(self, other);
+}
+Tensor& bitwise_xor_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::BitwiseXor>(self, other);
+}
+Tensor& bitwise_not_(Tensor& self) { return ops::dispatch_inplace<ops::BitwiseNot>(self); }
+Tensor& bitwise_left_shift_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::BitwiseLeftShift>(self, other);
+}
+Tensor& bitwise_right_shift_(Tensor& self, const Tensor& other) {
+  return ops::dispatch_inplace<ops::BitwiseRightShift>(self, other);
+}
+Tensor& bitwise_and_(Tensor& self, const Scalar& other) {
+  return bitwise_and_(self, ops::wrapped_number(other));
+}
+Tensor& bitwise_or_(Tensor& self, const Scalar& other) {
+  return bitwise_or_(self, ops::wrapped_number(other));
+}
+Tensor& bitwise_xor_(Tensor& self, const Scalar& other) {
+  return bitwise_xor_(self, ops::wrapped_number(other));
+}
+Tensor& bitwise_left_shift_(Tensor& self, const Scalar& other) {
+  return bitwise_left_shift_(self, ops::wrapped_number(other));
+}
+Tensor& bitwise_right_shift_(Tensor& self, const Scalar& other) {
+  return bitwise_right_shift_(self, ops::wrapped_number(other));
+}
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;

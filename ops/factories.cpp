@@ -156,6 +156,29 @@ Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t steps, cons
   return finish(std::move(out), options);
 }
 
+Tensor logspace(const Scalar& start, const Scalar& end, std::int64_t steps, double base,
+                const TensorOptions& options) {
+  if (steps < 0) fail("logspace", "steps must not be negative, got ", steps);
+  const NoGradGuard no_grad;
+  const Tensor exponents = linspace(start, end, steps, options.dtype(kDouble).requires_grad(false));
+  return finish(pow(base, exponents).to(options.dtype()), options);
+}
+
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+  const TensorOptions chosen = options.dtype(options.dtype());
+  const double by = step.to_double(), span = end.to_double() - start.to_double();
+  if (!(std::isfinite(span) && std::isfinite(by)) || by == 0 || span * by < 0)
+    fail("range", "step ", by, " does not lead from ", start.to_double(), " to ", end.to_double());
+  const double length = std::floor(span / by) + 1;
+  if (length > 0x1p46) fail("range", "the range has too many elements: ", length);
+  Tensor out = allocate(static_cast<std::int64_t>(length), chosen);
+  kernels_for<SequenceKernels>(out.device()).arange(out, start, step);
+  return finish(std::move(out), chosen);
+}
+Tensor range(const Scalar& start, const Scalar& end, const TensorOptions& options) {
+  return range(start, end, 1, options);
+}
+
 Tensor eye(std::int64_t n, std::int64_t m, const TensorOptions& options) {
   Tensor out = zeros({n, m}, options.requires_grad(false));
   const Dims diagonal{std::min(n, m)}, stride{m + 1};
@@ -188,14 +211,29 @@ Tensor randn_like(const Tensor& self, const TensorOptions& options) {
   return randn(self.sizes(), like(self, options));
 }
 
-Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef size, const TensorOptions& options) {
+Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef size, std::optional<Generator> generator,
+               const TensorOptions& options) {
   const TensorOptions chosen = with_default_dtype(options, kLong);
   Tensor out = allocate(size, chosen.requires_grad(false));
-  random_(out, low, high);
+  random_(out, low, high, generator);
   return finish(std::move(out), chosen);
+}
+Tensor randint(std::int64_t high, IntArrayRef size, std::optional<Generator> generator,
+               const TensorOptions& options) {
+  return randint(0, high, size, generator, options);
+}
+Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef size, const TensorOptions& options) {
+  return randint(low, high, size, std::nullopt, options);
 }
 Tensor randint(std::int64_t high, IntArrayRef size, const TensorOptions& options) {
   return randint(0, high, size, options);
+}
+
+Tensor randint_like(const Tensor& self, std::int64_t low, std::int64_t high, const TensorOptions& options) {
+  return randint(low, high, self.sizes(), like(self, options));
+}
+Tensor randint_like(const Tensor& self, std::int64_t high, const TensorOptions& options) {
+  return randint_like(self, 0, high, options);
 }
 
 Tensor randperm(std::int64_t n, std::optional<Generator> generator, const TensorOptions& options) {

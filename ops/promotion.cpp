@@ -54,8 +54,6 @@ ScalarType result_type(std::initializer_list<const Tensor*> tensors) {
   return *result;
 }
 
-ScalarType result_type(const Tensor& a, const Tensor& b) { return result_type({&a, &b}); }
-
 ScalarType floating_or_default(ScalarType dtype) {
   return is_floating_point(dtype) ? dtype : get_default_dtype();
 }
@@ -65,3 +63,18 @@ ScalarType floating_result_type(std::initializer_list<const Tensor*> tensors) {
 }
 
 }  // namespace halftone::ops
+
+namespace halftone {
+
+ScalarType result_type(const Tensor& self, const Tensor& other) { return ops::result_type({&self, &other}); }
+ScalarType result_type(const Tensor& self, const Scalar& other) {
+  return result_type(self, ops::wrapped_number(other));
+}
+ScalarType result_type(const Scalar& self, const Tensor& other) {
+  return result_type(ops::wrapped_number(self), other);
+}
+ScalarType result_type(const Scalar& self, const Scalar& other) {
+  return result_type(ops::wrapped_number(self), ops::wrapped_number(other));
+}
+
+}  // namespace halftone

@@ -15,7 +15,7 @@ Tensor wrapped_number(const Scalar& value);
 /// numbers; a group that decides later counts only when its kind is higher. A wrapped floating number counts
 /// as the default dtype. Undefined tensors are ignored. At least one must be defined.
 ScalarType result_type(std::initializer_list<const Tensor*> tensors);
-ScalarType result_type(const Tensor& a, const Tensor& b);
+using halftone::result_type;
 
 /// The same, with integers and bool turned into the default dtype: for operators with fractional results.
 ScalarType floating_result_type(std::initializer_list<const Tensor*> tensors);

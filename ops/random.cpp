@@ -4,6 +4,7 @@
 #include "halftone/ops/random.h"
 
 #include <cmath>
+#include <limits>
 
 #include "halftone/kernels/check.h"
 #include "halftone/ops/operator.h"
@@ -151,6 +152,125 @@ Tensor multinomial(const Tensor& self, std::int64_t num_samples, bool replacemen
   ops::kernels(out).multinomial(out.view({rows, num_samples}), weights, replacement,
                                 ops::reserve(generator, out, rows * per_row, 1));
   return out;
+}
+
+// --- Distributions made of these
+// -------------------------------------------------------------------------------
+
+namespace {
+
+/// Numbers uniform on (0, 1): in double for float64, in float for all else, neither end among them.
+Tensor open_uniform(const Tensor& self, const std::optional<Generator>& generator) {
+  const ScalarType dtype = self.scalar_type() == kDouble ? kDouble : kFloat;
+  Tensor u = rand(self.sizes(), generator, TensorOptions(dtype).device(self.device()));
+  return clamp_min_(u, dtype == kDouble ? 0x1p-54 : 0x1p-25);
+}
+
+/// Overwrites `self` with `numbers`, which have no history.
+Tensor& overwritten_by(const char* op, Tensor& self, const Tensor& numbers) {
+  autograd::check_inplace(op, self, GradMode::is_enabled() && autograd::wants_grad(self));
+  return copy_(self, numbers);
+}
+
+Tensor standard_normal(const Tensor& like, const std::optional<Generator>& generator) {
+  return randn(like.sizes(), generator, like.options());
+}
+
+void check_std(const Tensor& std) {
+  if (std.is_cpu() && std.numel() > 0 && !all(std >= 0).item<bool>())
+    fail("normal", "std must not be negative, got ", std);
+}
+
+}  // namespace
+
+Tensor& random_(Tensor& self, std::int64_t to, std::optional<Generator> generator) {
+  return random_(self, 0, to, generator);
+}
+
+Tensor& random_(Tensor& self, std::optional<Generator> generator) {
+  switch (self.scalar_type()) {  // the integers up to which all are exact
+    case kBool:
+      return random_(self, 0, 2, generator);
+    case kByte:
+      return random_(self, 0, 256, generator);
+    case kInt:
+      return random_(self, 0, std::int64_t{1} << 31, generator);
+    case kLong:
+      return random_(self, 0, std::numeric_limits<std::int64_t>::max(), generator);
+    case kHalf:
+      return random_(self, 0, (std::int64_t{1} << 11) + 1, generator);
+    case kBFloat16:
+      return random_(self, 0, (std::int64_t{1} << 8) + 1, generator);
+    case kFloat:
+      return random_(self, 0, (std::int64_t{1} << 24) + 1, generator);
+    case kDouble:
+      break;
+  }
+  return random_(self, 0, (std::int64_t{1} << 53) + 1, generator);
+}
+
+Tensor& exponential_(Tensor& self, double lambd, std::optional<Generator> generator) {
+  ops::check_real("exponential_", self);
+  if (!(lambd > 0)) fail("exponential_", "lambd must be positive, got ", lambd);
+  return overwritten_by("exponential_", self, log(open_uniform(self, generator)) * (-1 / lambd));
+}
+
+Tensor& geometric_(Tensor& self, double p, std::optional<Generator> generator) {
+  if (!(p > 0 && p < 1)) fail("geometric_", "p must lie in (0, 1), got ", p);
+  return overwritten_by("geometric_", self,
+                        clamp_min(ceil(log(open_uniform(self, generator)) * (1 / std::log1p(-p))), 1));
+}
+
+Tensor& log_normal_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+  ops::check_real("log_normal_", self);
+  if (!(std > 0)) fail("log_normal_", "std must be positive, got ", std);
+  Tensor numbers =
+      empty(self.sizes(), TensorOptions(accumulate_type(self.scalar_type())).device(self.device()));
+  return overwritten_by("log_normal_", self, exp(normal_(numbers, mean, std, generator)));
+}
+
+Tensor& cauchy_(Tensor& self, double median, double sigma, std::optional<Generator> generator) {
+  ops::check_real("cauchy_", self);
+  if (!(sigma > 0)) fail("cauchy_", "sigma must be positive, got ", sigma);
+  constexpr double kPi = 3.141592653589793238463;
+  return overwritten_by("cauchy_", self, tan((open_uniform(self, generator) - 0.5) * kPi) * sigma + median);
+}
+
+Tensor bernoulli(const Tensor& self, double p, std::optional<Generator> generator) {
+  Tensor out = empty_like(self);
+  return bernoulli_(out, p, generator);
+}
+
+Tensor& bernoulli_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+  const Tensor probabilities = p.is_floating_point() ? p : p.to(kFloat);
+  return overwritten_by("bernoulli_", self,
+                        bernoulli(expand(probabilities.detach(), self.sizes()), generator));
+}
+
+Tensor normal(const Tensor& mean, double std, std::optional<Generator> generator) {
+  ops::check_real("normal", mean);
+  if (!(std >= 0)) fail("normal", "std must not be negative, got ", std);
+  const NoGradGuard no_grad;
+  return standard_normal(mean, generator) * std + mean;
+}
+Tensor normal(double mean, const Tensor& std, std::optional<Generator> generator) {
+  ops::check_real("normal", std);
+  check_std(std);
+  const NoGradGuard no_grad;
+  return standard_normal(std, generator) * std + mean;
+}
+Tensor normal(const Tensor& mean, const Tensor& std, std::optional<Generator> generator) {
+  ops::check_real("normal", mean);
+  check_std(std);
+  const NoGradGuard no_grad;
+  const Dims sizes = broadcast_shapes("normal", mean.sizes(), std.sizes());
+  return standard_normal(expand(mean, sizes), generator) * std + mean;
+}
+Tensor normal(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
+              const TensorOptions& options) {
+  Tensor out = empty(size, options.requires_grad(false));
+  normal_(out, mean, std, generator);
+  return options.requires_grad() ? out.requires_grad_() : out;
 }
 
 }  // namespace halftone

@@ -335,5 +335,8 @@ Tensor all(const Tensor& self) { return ops::All::call(self, IntArrayRef(), fals
 Tensor any(const Tensor& self, std::int64_t dim, bool keepdim) { return ops::Any::call(self, dim, keepdim); }
 Tensor any(const Tensor& self) { return ops::Any::call(self, IntArrayRef(), false); }
 Tensor count_nonzero(const Tensor& self) { return ops::CountNonzero::call(self, IntArrayRef(), false); }
+Tensor count_nonzero(const Tensor& self, IntArrayRef dim) {
+  return ops::CountNonzero::call(self, dim, false);
+}
 
 }  // namespace halftone

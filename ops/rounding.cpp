@@ -99,7 +99,7 @@ HALFTONE_REGISTER_OPERATOR(ClampBackward)
 
 struct Clamp : Operator {
   static constexpr Schema schema{"clamp", {"self", "min", "max"}, "min(max(self, lower bound), upper bound)"};
-  static constexpr auto api = &halftone::clamp;
+  static constexpr Tensor (*api)(const Tensor&, const Bound&, const Bound&) = &halftone::clamp;
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_input(0);
 
@@ -198,6 +198,10 @@ Tensor& trunc_(Tensor& self) { return ops::dispatch_inplace<ops::Trunc>(self); }
 Tensor& frac_(Tensor& self) { return ops::dispatch_inplace<ops::Frac>(self); }
 Tensor& clamp_(Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   return ops::dispatch_inplace<ops::Clamp>(self, min, max);
+}
+Tensor& nan_to_num_(Tensor& self, std::optional<double> nan, std::optional<double> posinf,
+                    std::optional<double> neginf) {
+  return ops::dispatch_inplace<ops::NanToNum>(self, nan, posinf, neginf);
 }
 Tensor& clamp_min_(Tensor& self, const Scalar& min) { return clamp_(self, min, std::nullopt); }
 Tensor& clamp_max_(Tensor& self, const Scalar& max) { return clamp_(self, std::nullopt, max); }

@@ -312,6 +312,23 @@ Tensor repeat_interleave(const Tensor& self, std::int64_t repeats, std::optional
   return view(clone(expand(reshape(self, {outer, 1, inner}), {outer, repeats, inner})), sizes);
 }
 
+Tensor repeat_interleave(const Tensor& self, const Tensor& repeats, std::optional<std::int64_t> dim) {
+  if (repeats.dim() > 1 || (repeats.scalar_type() != kLong && repeats.scalar_type() != kInt))
+    fail("repeat_interleave", "repeats must be a vector of integers, got ", repeats);
+  if (!dim) return repeat_interleave(flatten(self), repeats, 0);
+  const std::int64_t d = wrap_dim("repeat_interleave", *dim, self.dim());
+  if (self.dim() == 0) fail("repeat_interleave", "a 0-d tensor has no dimension ", *dim);
+  if (repeats.numel() == 1) return repeat_interleave(self, repeats.item<std::int64_t>(), d);
+  if (repeats.numel() != self.size(d))
+    fail("repeat_interleave", "expected ", self.size(d), " repeats for dimension ", *dim, " of ", self,
+         ", got ", repeats);
+  if (repeats.numel() == 0) return clone(self);
+  if (min(repeats).item<std::int64_t>() < 0) fail("repeat_interleave", "repeats must not be negative");
+  const Tensor ends = cumsum(repeats, 0);
+  const Tensor places = arange(select(ends, 0, -1).item<std::int64_t>(), ends.options());
+  return index_select(self, d, searchsorted(ends, places, false, true));
+}
+
 Tensor tril(const Tensor& self, std::int64_t diagonal) { return ops::dispatch<ops::Tril>(self, diagonal); }
 
 Tensor triu(const Tensor& self, std::int64_t diagonal) { return ops::dispatch<ops::Triu>(self, diagonal); }

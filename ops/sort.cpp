@@ -1,6 +1,8 @@
 // Order along a dimension: sort, topk, argsort; one_hot. NaN counts as the largest value, equal values keep
 // their order.
 
+#include <limits>
+
 #include "halftone/ops/index_support.h"
 
 namespace halftone {
@@ -84,6 +86,41 @@ struct Topk : Operator {
 };
 HALFTONE_REGISTER_OPERATOR(Topk)
 
+struct Searchsorted : Operator {
+  static constexpr Schema schema{"searchsorted",
+                                 {"sorted_sequence", "self", "out_int32", "right"},
+                                 "how many elements of a sorted sequence come before each element of self"};
+  static constexpr Tensor (*api)(const Tensor&, const Tensor&, bool, bool) = &halftone::searchsorted;
+  static constexpr auto precision = amp::Precision::kPromote;
+  static constexpr bool differentiable = false;
+
+  static Meta infer(const Tensor& sorted, const Tensor& self, bool out_int32, bool) {
+    bool fits = sorted.dim() == 1 || (sorted.dim() > 0 && sorted.dim() == self.dim());
+    for (std::int64_t d = 0; fits && sorted.dim() > 1 && d + 1 < self.dim(); ++d)
+      fits = sorted.size(d) == self.size(d);
+    if (!fits) {
+      fail("searchsorted", "expected one sorted row, or a row for each row of values, got ", sorted, " and ",
+           self);
+    }
+    if (sorted.scalar_type() != self.scalar_type())
+      fail("searchsorted", "the sorted sequence and the values must have one dtype, got ", sorted, " and ",
+           self);
+    if (out_int32 && sorted.size(-1) > std::numeric_limits<std::int32_t>::max())
+      fail("searchsorted", "places in ", sorted, " do not fit into int32");
+    return like(self, self.sizes(), out_int32 ? kInt : kLong);
+  }
+  static void run(const Tensor& out, const Tensor& sorted, const Tensor& self, bool, bool right) {
+    const NoGradGuard no_grad;
+    kernels_for<ArrangeKernels>(out.device()).search(out, sorted.contiguous(), self.contiguous(), right);
+  }
+  static void samples(Samples& s) {
+    s(std::get<0>(sort(s.rand({5}), 0)), s.rand({2, 3}), false, false);
+    s(std::get<0>(sort(s.randint({2, 6}, 0, 4), 1)), s.randint({2, 3}, 0, 5), true, true);
+    s(s.rand({0}), s.rand({2}), false, true);
+  }
+};
+HALFTONE_REGISTER_OPERATOR(Searchsorted)
+
 }  // namespace ops
 
 std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim, bool descending) {
@@ -100,6 +137,23 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t
 Tensor argsort(const Tensor& self, std::int64_t dim, bool descending) {
   NoGradGuard no_grad;
   return std::get<1>(sort(self, dim, descending));
+}
+
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right) {
+  return ops::dispatch<ops::Searchsorted>(sorted_sequence, self, out_int32, right);
+}
+Tensor searchsorted(const Tensor& sorted_sequence, const Scalar& self, bool out_int32, bool right) {
+  if (sorted_sequence.dim() != 1)
+    fail("searchsorted", "for a number the sequence must be 1-d, got ", sorted_sequence);
+  return searchsorted(sorted_sequence, full({}, self, sorted_sequence.options()), out_int32, right);
+}
+Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+  if (boundaries.dim() != 1) fail("bucketize", "boundaries must be 1-d, got ", boundaries);
+  const ScalarType dtype = promote_types(self.scalar_type(), boundaries.scalar_type());
+  return searchsorted(boundaries.to(dtype), self.to(dtype), out_int32, right);
+}
+Tensor bucketize(const Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
+  return searchsorted(boundaries, self, out_int32, right);
 }
 
 Tensor one_hot(const Tensor& self, std::int64_t num_classes) {

@@ -145,6 +145,9 @@ Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
   return ops::dispatch<ops::Addcdiv>(self, tensor1, tensor2, value);
 }
 
+Tensor& lerp_(Tensor& self, const Tensor& end, const Tensor& weight) {
+  return ops::dispatch_inplace<ops::Lerp>(self, end, weight);
+}
 Tensor& lerp_(Tensor& self, const Tensor& end, const Scalar& weight) {
   return ops::dispatch_inplace<ops::Lerp>(self, end, ops::wrapped_number(weight));
 }

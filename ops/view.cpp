@@ -362,4 +362,25 @@ Tensor& transpose_(Tensor& self, std::int64_t dim0, std::int64_t dim1) {
 }
 Tensor& t_(Tensor& self) { return take_shape("t_", self, t(self)); }
 
+Tensor& Tensor::resize_(IntArrayRef size) const {
+  Tensor& self = const_cast<Tensor&>(*this);
+  if (requires_grad()) fail("resize_", *this, " requires a gradient; a new size would lose its history");
+  if (sizes() == size) return self;
+  const Tensor wider = ops::allocate({size.dims(), scalar_type(), device()});
+  TensorImpl& to = *impl_ptr();
+  const auto held = static_cast<std::int64_t>(storage().bytes() / element_size()) - storage_offset();
+  if (wider.numel() > held) {  // the elements it has come first in the new memory
+    const NoGradGuard no_grad;
+    const std::int64_t kept = std::min(numel(), held);
+    if (kept > 0) ops::alias(wider, {kept}, {1}, 0).copy_(ops::alias(*this, {kept}, {1}, storage_offset()));
+    to.storage = wider.unsafe_impl()->storage;
+    to.offset = 0;
+  }
+  to.sizes = size.dims();
+  to.strides = contiguous_strides(size);
+  to.numel = wider.numel();
+  to.is_contiguous = true;
+  return self;
+}
+
 }  // namespace halftone

@@ -82,6 +82,34 @@ void sort(const Tensor& values, const Tensor& indices, const Tensor& self, std::
   });
 }
 
+void search(const Tensor& out, const Tensor& sorted, const Tensor& values, bool right) {
+  if (values.numel() == 0) return;
+  const std::int64_t n = sorted.size(-1);
+  const std::int64_t per_row = sorted.dim() == 1 ? values.numel() : values.size(-1);
+  dispatch_all(values.scalar_type(), [&]<class T>() {
+    const T* const rows = static_cast<const T*>(sorted.data_ptr());
+    const T* const wanted = static_cast<const T*>(values.data_ptr());
+    const auto less = [](const T& a, const T& b) {
+      return Before<SortKey<T>>::less(static_cast<SortKey<T>>(a), static_cast<SortKey<T>>(b));
+    };
+    const auto fill = [&](auto* places) {
+      parallel_for(values.numel(), 4096, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T* const row = n > 0 ? rows + i / per_row * n : rows;
+          const T* const found = right ? std::upper_bound(row, row + n, wanted[i], less)
+                                       : std::lower_bound(row, row + n, wanted[i], less);
+          places[i] = static_cast<std::remove_reference_t<decltype(*places)>>(found - row);
+        }
+      });
+    };
+    if (out.scalar_type() == kInt) {
+      fill(out.data_ptr<std::int32_t>());
+    } else {
+      fill(out.data_ptr<std::int64_t>());
+    }
+  });
+}
+
 void flip(const Tensor& out, const Tensor& self, const Dims& dims) {
   Walk<2> walk;
   std::int64_t start = 0;
@@ -129,7 +157,8 @@ void triangle(const Tensor& out, const Tensor& self, std::int64_t diagonal, bool
 
 template <>
 const ArrangeKernels& cpu_kernels<ArrangeKernels>() {
-  static constexpr ArrangeKernels kernels{.sort = cpu::sort, .flip = cpu::flip, .triangle = cpu::triangle};
+  static constexpr ArrangeKernels kernels{
+      .sort = cpu::sort, .search = cpu::search, .flip = cpu::flip, .triangle = cpu::triangle};
   return kernels;
 }
 

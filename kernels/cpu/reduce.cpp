@@ -309,7 +309,8 @@ namespace halftone {
 
 template <>
 const ReduceKernels& cpu_kernels<ReduceKernels>() {
-  static constexpr ReduceKernels kernels{&cpu::run, &cpu::arg_extreme, &cpu::cumulative};
+  static constexpr ReduceKernels kernels{&cpu::run, &cpu::arg_extreme, &cpu::cumulative, &cpu::recurrence,
+                                         &cpu::running_extreme};
   return kernels;
 }
 

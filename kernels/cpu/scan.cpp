@@ -1,6 +1,8 @@
 #include "halftone/kernels/cpu/scan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"
@@ -71,6 +73,12 @@ void arg_as(bool largest, const Tensor& out_index, const Tensor* out_value, cons
   parallel_for(kept.size(), std::max<std::int64_t>(1, kGrain / n), some);
 }
 
+/// log(e^a + e^b).
+double log_add_exp(double a, double b) {
+  const double larger = a > b || a != a ? a : b;
+  return std::isinf(larger) ? larger : larger + std::log1p(std::exp(-std::fabs(a - b)));
+}
+
 /// Partial results in double, or in int64 for integers (which wraps around).
 template <class T>
 void cumulative_as(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse) {
@@ -88,15 +96,25 @@ void cumulative_as(Cumulative op, const Tensor& out, const Tensor& in, std::int6
   const Loader<T> load = loader<T>(in.scalar_type());
   const Storer<T> store = storer<T>(out.scalar_type());
   using Unsigned = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
+  const auto combined = [op](Unsigned total, Unsigned x) -> Unsigned {
+    if (op == Cumulative::kSum) return total + x;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (op == Cumulative::kLogSumExp) return log_add_exp(total, x);
+    }
+    return total * x;
+  };
   const auto one_line = [&](std::byte* to, const std::byte* from) {
     alignas(64) T block[kBlock];
     Unsigned total = op == Cumulative::kSum ? 0 : 1;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (op == Cumulative::kLogSumExp) total = -std::numeric_limits<T>::infinity();
+    }
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
       const std::int64_t length = std::min(kBlock, n - begin);
       load(block, from + begin * in_step * in.itemsize(), in_step, length);
       for (std::int64_t i = 0; i < length; ++i) {
         const Unsigned x = static_cast<Unsigned>(block[i]);
-        total = op == Cumulative::kSum ? total + x : total * x;
+        total = combined(total, x);
         block[i] = static_cast<T>(total);
       }
       store(to + begin * out_step * out.itemsize(), out_step, block, length);
@@ -120,7 +138,102 @@ void check_dim(std::string_view op, const Tensor& in, std::int64_t dim) {
   if (dim < 0 || dim >= in.dim()) fail(op, "dimension ", dim, " of ", in, " does not exist");
 }
 
+template <class T>
+void running_extreme_as(bool largest, const Tensor& values, const Tensor& indices, const Tensor& in,
+                        std::int64_t dim) {
+  StridedLoop<3> lines;
+  lines.clear(3);
+  for (std::int64_t d = 0; d < in.dim(); ++d) {
+    if (d != dim) lines.add(in.size(d), {values.stride(d), indices.stride(d), in.stride(d)});
+  }
+  lines.finish();
+  const std::int64_t n = in.size(dim);
+  const auto one_line = [&](T* value, std::int64_t* index, const T* from) {
+    double best = 0;  // halves and floats fit; integers are compared as they are
+    std::int64_t place = 0;
+    T kept{};
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T x = from[i * in.stride(dim)];
+      bool wins = i == 0;
+      if constexpr (std::is_integral_v<T>) {
+        wins = wins || (largest ? x >= kept : x <= kept);
+      } else {
+        const double y = static_cast<double>(x);
+        wins = wins || y != y || (best == best && (largest ? y >= best : y <= best));
+        if (wins) best = y;
+      }
+      if (wins) {
+        kept = x;
+        place = i;
+      }
+      value[i * values.stride(dim)] = kept;
+      index[i * indices.stride(dim)] = place;
+    }
+  };
+  T* const to = static_cast<T*>(values.data_ptr());
+  auto* const places = indices.data_ptr<std::int64_t>();
+  const T* const from = static_cast<const T*>(in.data_ptr());
+  parallel_for(
+      lines.size(), std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
+        lines.for_each_pair(begin, end - begin,
+                            [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
+                              for (std::int64_t i = 0; i < run; ++i) {
+                                one_line(to + offset[0] + i * stride[0], places + offset[1] + i * stride[1],
+                                         from + offset[2] + i * stride[2]);
+                              }
+                            });
+      });
+}
+
 }  // namespace
+
+void recurrence(const Tensor& out, const Tensor& in, const Tensor& factors, std::int64_t dim, bool reverse) {
+  check_dim("linear_recurrence", in, dim);
+  if (in.numel() == 0) return;
+  StridedLoop<3> lines;
+  lines.clear(3);
+  for (std::int64_t d = 0; d < in.dim(); ++d) {
+    if (d != dim) lines.add(in.size(d), {out.stride(d), in.stride(d), factors.stride(d)});
+  }
+  lines.finish();
+  const std::int64_t n = in.size(dim), sign = reverse ? -1 : 1, first = reverse ? n - 1 : 0;
+  const Loader<double> load_in = loader<double>(in.scalar_type());
+  const Loader<double> load_factors = loader<double>(factors.scalar_type());
+  const Storer<double> store = storer<double>(out.scalar_type());
+  const auto at = [&](const Tensor& tensor, std::int64_t offset, std::int64_t begin) {
+    return tensor.unsafe_impl()->data() +
+           (offset + (first + sign * begin) * tensor.stride(dim)) * tensor.itemsize();
+  };
+  const auto one_line = [&](std::int64_t to, std::int64_t from, std::int64_t factor) {
+    alignas(64) double x[kBlock], f[kBlock];
+    double total = 0;
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t length = std::min(kBlock, n - begin);
+      load_in(x, at(in, from, begin), sign * in.stride(dim), length);
+      load_factors(f, at(factors, factor, begin), sign * factors.stride(dim), length);
+      for (std::int64_t i = 0; i < length; ++i) x[i] = total = begin + i == 0 ? x[i] : x[i] + f[i] * total;
+      store(at(out, to, begin), sign * out.stride(dim), x, length);
+    }
+  };
+  parallel_for(
+      lines.size(), std::max<std::int64_t>(1, kGrain / n), [&](std::int64_t begin, std::int64_t end) {
+        lines.for_each_pair(begin, end - begin,
+                            [&](const std::int64_t* offset, const std::int64_t* stride, std::int64_t run) {
+                              for (std::int64_t i = 0; i < run; ++i) {
+                                one_line(offset[0] + i * stride[0], offset[1] + i * stride[1],
+                                         offset[2] + i * stride[2]);
+                              }
+                            });
+      });
+}
+
+void running_extreme(bool largest, const Tensor& values, const Tensor& indices, const Tensor& in,
+                     std::int64_t dim) {
+  check_dim(largest ? "cummax" : "cummin", in, dim);
+  if (in.numel() == 0) return;
+  dispatch_all(in.scalar_type(),
+               [&]<class T>() { running_extreme_as<T>(largest, values, indices, in, dim); });
+}
 
 void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value, const Tensor& in,
                  std::int64_t dim) {
@@ -142,11 +255,14 @@ void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value,
 }
 
 void cumulative(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse) {
-  const char* const name = op == Cumulative::kSum ? "cumsum" : "cumprod";
+  const char* const name = op == Cumulative::kSum    ? "cumsum"
+                           : op == Cumulative::kProd ? "cumprod"
+                                                     : "logcumsumexp";
   check_dim(name, in, dim);
   if (out.sizes() != in.sizes()) fail(name, "the output ", out, " has not the sizes of ", in);
   if (in.numel() == 0) return;
-  if (is_floating_point(in.scalar_type()) || is_floating_point(out.scalar_type())) {
+  if (is_floating_point(in.scalar_type()) || is_floating_point(out.scalar_type()) ||
+      op == Cumulative::kLogSumExp) {
     cumulative_as<double>(op, out, in, dim, reverse);
   } else {
     cumulative_as<std::int64_t>(op, out, in, dim, reverse);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "halftone/kernels/cuda/arrange_sort.h"
+#include "halftone/kernels/cuda/element.h"
 #include "halftone/kernels/cuda/geometry.h"
 #include "halftone/kernels/cuda/index_move.h"
 #include "halftone/kernels/cuda/launch.h"
@@ -32,7 +33,47 @@ __global__ void triangle_kernel(T* out, const T* self, Geometry<2> geometry, std
   }
 }
 
+/// A thread per value. NaN is the largest.
+template <class C>
+__global__ void search_kernel(void* out, ScalarType out_dtype, const void* sorted, const void* values,
+                              ScalarType dtype, std::int64_t count, std::int64_t per_row, std::int64_t n,
+                              bool right) {
+  const auto less = [](C a, C b) { return a < b || (b != b && a == a); };
+  for (std::int64_t i = global_id(); i < count; i += global_size()) {
+    const C wanted = read<C>(values, dtype, i);
+    const std::int64_t row = i / per_row * n;
+    std::int64_t low = 0, high = n;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const C x = read<C>(sorted, dtype, row + middle);
+      if (right ? !less(wanted, x) : less(x, wanted))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    write(out, out_dtype, i, low);
+  }
+}
+
 // --------------------------------------------------------------------------------------------------------
+
+void search(const Tensor& out, const Tensor& sorted, const Tensor& values, bool right) {
+  if (values.numel() == 0) return;
+  const DeviceScope scope(out.device());
+  const auto start = [&]<class C>() {
+    launch<search_kernel<C>>(blocks_for(values.numel()), kThreads, 0, out.data_ptr(), out.scalar_type(),
+                             sorted.data_ptr(), values.data_ptr(), values.scalar_type(), values.numel(),
+                             sorted.dim() == 1 ? values.numel() : values.size(-1), sorted.size(-1), right);
+  };
+  switch (accumulate_type(values.scalar_type())) {
+    case kDouble:
+      return start.operator()<double>();
+    case kFloat:
+      return start.operator()<float>();
+    default:
+      return start.operator()<std::int64_t>();
+  }
+}
 
 void flip(const Tensor& out, const Tensor& self, const Dims& dims) {
   if (self.numel() == 0) return;
@@ -67,7 +108,8 @@ namespace halftone {
 
 template <>
 const ArrangeKernels& cuda_kernels<ArrangeKernels>() {
-  static constexpr ArrangeKernels kernels{.sort = cuda::sort, .flip = cuda::flip, .triangle = cuda::triangle};
+  static constexpr ArrangeKernels kernels{
+      .sort = cuda::sort, .search = cuda::search, .flip = cuda::flip, .triangle = cuda::triangle};
   return kernels;
 }
 

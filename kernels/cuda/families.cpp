@@ -15,6 +15,7 @@
 #include "halftone/kernels/pool.h"
 #include "halftone/kernels/random.h"
 #include "halftone/kernels/reduce.h"
+#include "halftone/kernels/resample.h"
 #include "halftone/kernels/sequence.h"
 #include "halftone/kernels/softmax.h"
 
@@ -47,6 +48,8 @@ const EmbeddingKernels& cuda_kernels<EmbeddingKernels>();
 template <>
 const PoolKernels& cuda_kernels<PoolKernels>();
 template <>
+const ResampleKernels& cuda_kernels<ResampleKernels>();
+template <>
 const GemmKernels& cuda_kernels<GemmKernels>();
 template <>
 const ConvKernels& cuda_kernels<ConvKernels>();
@@ -70,7 +73,8 @@ void link() {
 void link_families() {
   link<PointwiseKernels, CopyKernels, ReduceKernels, SoftmaxKernels, ClassLossKernels, NormKernels,
        IndexKernels, ArrangeKernels, RandomKernels, DropoutKernels, SequenceKernels, EmbeddingKernels,
-       PoolKernels, GemmKernels, ConvKernels, AttentionKernels, OptimizerKernels, CheckKernels>();
+       PoolKernels, ResampleKernels, GemmKernels, ConvKernels, AttentionKernels, OptimizerKernels,
+       CheckKernels>();
 }
 
 }  // namespace cuda

@@ -6,6 +6,7 @@
 
 #include "halftone/engine/host_device.h"
 #include "halftone/kernels/cuda/device.h"
+#include "halftone/kernels/math/special_scalar.h"
 #include "halftone/kernels/params.h"
 #include "halftone/kernels/update_numbers.h"
 

@@ -43,6 +43,7 @@ std::span<const PointwiseEntry> unary_backward_kernels();
 std::span<const PointwiseEntry> activation_kernels();
 std::span<const PointwiseEntry> compare_kernels();
 std::span<const PointwiseEntry> loss_kernels();
+std::span<const PointwiseEntry> special_kernels();
 
 namespace detail {
 

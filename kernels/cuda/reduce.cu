@@ -225,7 +225,8 @@ namespace halftone {
 
 template <>
 const ReduceKernels& cuda_kernels<ReduceKernels>() {
-  static constexpr ReduceKernels kernels{&cuda::run, &cuda::arg_extreme, &cuda::cumulative};
+  static constexpr ReduceKernels kernels{&cuda::run, &cuda::arg_extreme, &cuda::cumulative, &cuda::recurrence,
+                                         &cuda::running_extreme};
   return kernels;
 }
 

@@ -25,7 +25,7 @@ enum class ReduceLoop : std::uint8_t {
 };
 
 /// How results are combined: all that is left of an operation once its elements are mapped.
-enum class Combining : std::uint8_t { kSum, kProd, kMax, kMin };
+enum class Combining : std::uint8_t { kSum, kProd, kMax, kMin, kLogSumExp };
 
 namespace reduce_ops {
 
@@ -131,6 +131,7 @@ __device__ inline V combine_identity(Combining how) {
     case Combining::kProd:
       return V(1.0);
     case Combining::kMax:
+    case Combining::kLogSumExp:
       return V(-kInfinity);
     case Combining::kMin:
       break;
@@ -147,6 +148,9 @@ __device__ inline V combine(Combining how, V a, V b) {
       return a * b;
     case Combining::kMax:
       return math::max(a, b);
+    case Combining::kLogSumExp:
+      if constexpr (!math::kIsInteger<V>) return math::LogAddExp{}(a, b);
+      break;
     case Combining::kMin:
       break;
   }

@@ -95,7 +95,7 @@ struct ScanJob {
   std::int64_t length;
   std::int64_t out_first, out_step, in_first, in_step;  // along a line, backwards if reversed
   ScalarType out_dtype, in_dtype;
-  Combining how;  // kSum or kProd
+  Combining how;  // kSum, kProd or kLogSumExp
 };
 
 /// A line per thread, for short lines or very many.
@@ -166,6 +166,51 @@ __global__ void scan_blocks_kernel(ScanJob job, void* out, const void* in) {
   }
 }
 
+// Linear recurrences
+// ------------------------------------------------------------------------------------------
+
+/// A line per thread, in double.
+__global__ void recurrence_kernel(Geometry<3> lines, std::int64_t length, std::int64_t first,
+                                  std::int64_t sign, std::int64_t out_stride, std::int64_t in_stride,
+                                  std::int64_t factor_stride, void* out, ScalarType out_dtype, const void* in,
+                                  ScalarType in_dtype, const void* factors, ScalarType factor_dtype) {
+  for (std::int64_t line = global_id(); line < lines.numel; line += global_size()) {
+    const auto offsets = lines.offsets(line);
+    double total = 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t k = first + sign * i;
+      const double x = read<double>(in, in_dtype, offsets.at[1] + k * in_stride);
+      const double f = read<double>(factors, factor_dtype, offsets.at[2] + k * factor_stride);
+      total = i == 0 ? x : x + rounded_product(f, total);
+      write(out, out_dtype, offsets.at[0] + k * out_stride, total);
+    }
+  }
+}
+
+// The extreme element so far
+// ----------------------------------------------------------------------------------
+
+/// A line per thread: the comparisons of a line hang together, and few are long.
+template <class C>
+__global__ void running_extreme_kernel(Geometry<3> lines, bool largest, std::int64_t length,
+                                       std::int64_t value_step, std::int64_t index_step, std::int64_t in_step,
+                                       void* values, std::int64_t* indices, const void* in,
+                                       ScalarType dtype) {
+  for (std::int64_t line = global_id(); line < lines.numel; line += global_size()) {
+    const auto offsets = lines.offsets(line);
+    Winner<C> best;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const C x = read<C>(in, dtype, offsets.at[2] + i * in_step);
+      if (best.index < 0 || !beats(largest, best.value, x)) {
+        best.value = x;
+        best.index = i;
+      }
+      write(values, dtype, offsets.at[0] + i * value_step, best.value);
+      indices[offsets.at[1] + i * index_step] = best.index;
+    }
+  }
+}
+
 // Host code
 // ---------------------------------------------------------------------------------------------------
 
@@ -223,8 +268,49 @@ void arg_extreme(bool largest, const Tensor& out_index, const Tensor* out_value,
   }
 }
 
+void recurrence(const Tensor& out, const Tensor& in, const Tensor& factors, std::int64_t dim, bool reverse) {
+  check_dim("linear_recurrence", in, dim);
+  if (in.numel() == 0) return;
+  Geometry<3> lines;
+  for (std::int64_t d = 0; d < in.dim(); ++d) {
+    if (d != dim) lines.add(in.size(d), {out.stride(d), in.stride(d), factors.stride(d)});
+  }
+  const DeviceScope scope(in.device());
+  launch<recurrence_kernel>(blocks_for(lines.numel), kThreads, 0, lines, in.size(dim),
+                            reverse ? in.size(dim) - 1 : 0, reverse ? -1 : 1, out.stride(dim), in.stride(dim),
+                            factors.stride(dim), out.data_ptr(), out.scalar_type(), in.data_ptr(),
+                            in.scalar_type(), factors.data_ptr(), factors.scalar_type());
+}
+
+void running_extreme(bool largest, const Tensor& values, const Tensor& indices, const Tensor& in,
+                     std::int64_t dim) {
+  check_dim(largest ? "cummax" : "cummin", in, dim);
+  if (in.numel() == 0) return;
+  Geometry<3> lines;
+  for (std::int64_t d = 0; d < in.dim(); ++d) {
+    if (d != dim) lines.add(in.size(d), {values.stride(d), indices.stride(d), in.stride(d)});
+  }
+  const auto start = [&]<class C>() {
+    launch<running_extreme_kernel<C>>(blocks_for(lines.numel), kThreads, 0, lines, largest, in.size(dim),
+                                      values.stride(dim), indices.stride(dim), in.stride(dim),
+                                      values.data_ptr(), indices.data_ptr<std::int64_t>(), in.data_ptr(),
+                                      in.scalar_type());
+  };
+  const DeviceScope scope(in.device());
+  switch (accumulate_type(in.scalar_type())) {
+    case kDouble:
+      return start.operator()<double>();
+    case kFloat:
+      return start.operator()<float>();
+    default:
+      return start.operator()<std::int64_t>();
+  }
+}
+
 void cumulative(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t dim, bool reverse) {
-  const char* const name = op == Cumulative::kSum ? "cumsum" : "cumprod";
+  const char* const name = op == Cumulative::kSum    ? "cumsum"
+                           : op == Cumulative::kProd ? "cumprod"
+                                                     : "logcumsumexp";
   check_dim(name, in, dim);
   if (out.sizes() != in.sizes()) fail(name, "the output ", out, " has not the sizes of ", in);
   if (in.numel() == 0) return;
@@ -239,9 +325,12 @@ void cumulative(Cumulative op, const Tensor& out, const Tensor& in, std::int64_t
   job.in_first = reverse ? (job.length - 1) * in.stride(dim) : 0;
   job.out_dtype = out.scalar_type();
   job.in_dtype = in.scalar_type();
-  job.how = op == Cumulative::kSum ? Combining::kSum : Combining::kProd;
+  job.how = op == Cumulative::kSum    ? Combining::kSum
+            : op == Cumulative::kProd ? Combining::kProd
+                                      : Combining::kLogSumExp;
   const DeviceScope scope(in.device());
-  if (is_floating_point(in.scalar_type()) || is_floating_point(out.scalar_type())) {
+  if (is_floating_point(in.scalar_type()) || is_floating_point(out.scalar_type()) ||
+      op == Cumulative::kLogSumExp) {
     launch_scan<double>(job, out, in);
   } else {
     launch_scan<std::int64_t>(job, out, in);

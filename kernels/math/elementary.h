@@ -212,3 +212,8 @@ HALFTONE_INLINE F32 cosh(F32 x) {
 
 /// The rest of a / b with the sign of a, exact.
 HALFTONE_INLINE F32 fmod(F32 a, F32 b) { return per_lane<lane::fmod>(a, b); }
+
+/// Computed in double, rounded once.
+HALFTONE_INLINE F32 lgamma(F32 x) { return per_lane<lane::lgamma>(x); }
+HALFTONE_INLINE F32 polygamma(F32 n, F32 x) { return per_lane<lane::polygamma>(n, x); }
+HALFTONE_INLINE F32 erfinv(F32 x) { return per_lane<lane::erfinv>(x); }

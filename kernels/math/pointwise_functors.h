@@ -20,6 +20,7 @@
 #include "halftone/kernels/math/arith.h"
 #include "halftone/kernels/math/compare.h"
 #include "halftone/kernels/math/loss.h"
+#include "halftone/kernels/math/special.h"
 #include "halftone/kernels/math/unary_backward.h"
 
 #define HALFTONE_POINTWISE_FUNCTORS(X) \
@@ -28,4 +29,5 @@
   HALFTONE_UNARY_BACKWARD_FUNCTORS(X)  \
   HALFTONE_ACTIVATION_FUNCTORS(X)      \
   HALFTONE_COMPARE_FUNCTORS(X)         \
-  HALFTONE_LOSS_FUNCTORS(X)
+  HALFTONE_LOSS_FUNCTORS(X)            \
+  HALFTONE_SPECIAL_FUNCTORS(X)

@@ -212,6 +212,18 @@ HALFTONE_HD inline T erfc(T x) {
   return std::erfc(x);
 }
 template <Plain T>
+HALFTONE_HD inline T lgamma(T x) {
+  return static_cast<T>(::halftone::special::lgamma(x));
+}
+template <Plain T>
+HALFTONE_HD inline T polygamma(T n, T x) {
+  return static_cast<T>(::halftone::special::polygamma(n, x));
+}
+template <Plain T>
+HALFTONE_HD inline T erfinv(T x) {
+  return static_cast<T>(::halftone::special::erfinv(x));
+}
+template <Plain T>
 HALFTONE_HD inline T pow(T x, T y) {
   return std::pow(x, y);
 }
