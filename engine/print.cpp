@@ -98,7 +98,7 @@ Format format_of(const Block& block) {
 
 void print_factor(std::ostream& out, double factor) {
   char text[64];
-  std::snprintf(text, sizeof text, "%g *\n", factor);
+  std::snprintf(text, sizeof text, "%.4g *\n", factor);
   out << text;
 }
 

@@ -15,7 +15,8 @@ namespace halftone::testing {
 inline const Params kParams{{0.75, 1.25, -0.5, 0}};
 
 inline bool integers_only(Fn fn) {
-  return fn == Fn::kBitwiseAnd || fn == Fn::kBitwiseOr || fn == Fn::kBitwiseXor || fn == Fn::kBitwiseNot;
+  return fn == Fn::kBitwiseAnd || fn == Fn::kBitwiseOr || fn == Fn::kBitwiseXor || fn == Fn::kBitwiseNot ||
+         fn == Fn::kShiftLeft || fn == Fn::kShiftRight;
 }
 
 /// Every formula that takes floating operands.
