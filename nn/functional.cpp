@@ -117,7 +117,8 @@ ExpandingArray<D> resolve_padding(const char* op, Tensor& input, const Tensor& w
     both[d] = total / 2;
     rest.insert(rest.begin(), {0, total % 2});
   }
-  if (std::any_of(rest.begin(), rest.end(), [](std::int64_t r) { return r != 0; })) input = constant_pad_nd(input, rest);
+  if (std::any_of(rest.begin(), rest.end(), [](std::int64_t r) { return r != 0; }))
+    input = constant_pad_nd(input, rest);
   return both;
 }
 

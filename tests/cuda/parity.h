@@ -18,39 +18,40 @@ inline constexpr ScalarType kAllTypes[] = {kByte, kBool, kInt, kLong, kHalf, kBF
 inline constexpr ScalarType kFloatTypes[] = {kHalf, kBFloat16, kFloat, kDouble};
 
 /// How a tensor lies in its memory.
-enum class Layout {
+enum class MemoryLayout {
   kDense,
   kReversed,    // the first dimension is the innermost
   kGaps,        // other elements before, between and behind
   kMisaligned,  // dense, but one element off
   kPadded,      // dense lines, one element between them
 };
-inline constexpr Layout kLayouts[] = {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned,
-                                      Layout::kPadded};
+inline constexpr MemoryLayout kLayouts[] = {MemoryLayout::kDense, MemoryLayout::kReversed,
+                                            MemoryLayout::kGaps, MemoryLayout::kMisaligned,
+                                            MemoryLayout::kPadded};
 
-inline Tensor laid_out(ScalarType dtype, const Dims& sizes, Layout layout) {
+inline Tensor laid_out(ScalarType dtype, const Dims& sizes, MemoryLayout layout) {
   const std::int64_t n = count_elements(sizes);
   switch (layout) {
-    case Layout::kDense:
+    case MemoryLayout::kDense:
       return empty(dtype, sizes);
-    case Layout::kReversed: {
+    case MemoryLayout::kReversed: {
       Dims strides(sizes.size(), 1);
       for (std::size_t d = 1; d < sizes.size(); ++d)
         strides[d] = strides[d - 1] * std::max<std::int64_t>(1, sizes[d - 1]);
       return strided(dtype, sizes, strides, 0, n);
     }
-    case Layout::kGaps: {
+    case MemoryLayout::kGaps: {
       Dims strides = contiguous_strides(sizes);
       for (std::int64_t& stride : strides) stride *= 3;
       return strided(dtype, sizes, strides, 2, 3 * n + 4);
     }
-    case Layout::kPadded: {
+    case MemoryLayout::kPadded: {
       if (sizes.empty()) break;
       Dims padded = sizes;
       ++padded.back();
       return strided(dtype, sizes, contiguous_strides(padded), 0, count_elements(padded));
     }
-    case Layout::kMisaligned:
+    case MemoryLayout::kMisaligned:
       break;
   }
   return strided(dtype, sizes, contiguous_strides(sizes), 1, n + 1);
@@ -63,7 +64,7 @@ inline Tensor memory_of(const Tensor& t) {
 }
 
 /// Numbers between -70 and 70 (0 to 9 in bytes), with repetitions, whose sums are rounded.
-inline Tensor filled(ScalarType dtype, const Dims& sizes, Layout layout, unsigned seed) {
+inline Tensor filled(ScalarType dtype, const Dims& sizes, MemoryLayout layout, unsigned seed) {
   const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
   std::mt19937 random(seed);
   for (std::int64_t i = 0; i < memory.numel(); ++i) {
@@ -74,7 +75,7 @@ inline Tensor filled(ScalarType dtype, const Dims& sizes, Layout layout, unsigne
 }
 
 /// Indices from 0 to limit - 1.
-inline Tensor random_indices(ScalarType dtype, const Dims& sizes, std::int64_t limit, Layout layout,
+inline Tensor random_indices(ScalarType dtype, const Dims& sizes, std::int64_t limit, MemoryLayout layout,
                              unsigned seed) {
   const Tensor t = laid_out(dtype, sizes, layout);
   std::mt19937_64 random(seed);
@@ -96,14 +97,14 @@ inline bool same_memory(const Tensor& host, const Tensor& device) {
          (a.numel() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0);
 }
 
-inline std::string name_of(Layout layout) {
+inline std::string name_of(MemoryLayout layout) {
   constexpr const char* kNames[] = {"dense", "reversed", "gaps", "misaligned", "padded"};
   static_assert(std::size(kNames) == std::size(kLayouts));
   return kNames[static_cast<std::size_t>(layout)];
 }
 
 /// Uniform numbers in [low, high). Everything between the elements is NaN: reading it would show.
-inline Tensor numbers(ScalarType dtype, const Dims& sizes, Layout layout, double low, double high,
+inline Tensor numbers(ScalarType dtype, const Dims& sizes, MemoryLayout layout, double low, double high,
                       unsigned seed) {
   const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
   for (std::int64_t i = 0; i < memory.numel(); ++i) put(memory, i, std::nan(""));

@@ -15,7 +15,7 @@ const ArrangeKernels& host() { return cpu_kernels<ArrangeKernels>(); }
 const ArrangeKernels& device() { return kernels_for<ArrangeKernels>(Device(kCUDA)); }
 
 /// Values with ties, and in floating types NaN, both zeros and infinities among them.
-Tensor sortable(ScalarType dtype, const Dims& sizes, Layout layout, unsigned seed) {
+Tensor sortable(ScalarType dtype, const Dims& sizes, MemoryLayout layout, unsigned seed) {
   const Tensor t = filled(dtype, sizes, layout, seed);
   if (!is_floating_point(dtype)) return t;
   const double special[] = {std::nan(""),
@@ -28,7 +28,8 @@ Tensor sortable(ScalarType dtype, const Dims& sizes, Layout layout, unsigned see
   return t;
 }
 
-void check_sort(ScalarType dtype, const Dims& sizes, Layout layout, std::int64_t dim, std::int64_t wanted) {
+void check_sort(ScalarType dtype, const Dims& sizes, MemoryLayout layout, std::int64_t dim,
+                std::int64_t wanted) {
   INFO(dtype_name(dtype) << " " << name_of(layout) << " of " << count_elements(sizes) << ", dim " << dim
                          << ", first " << wanted);
   Dims result = sizes;
@@ -48,7 +49,7 @@ void check_sort(ScalarType dtype, const Dims& sizes, Layout layout, std::int64_t
 
 TEST_CASE("short lines are sorted as on the CPU", "[arrange]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       check_sort(dtype, {}, layout, 0, 1);
       check_sort(dtype, {1}, layout, 0, 1);
       check_sort(dtype, {3, 0}, layout, 1, 0);
@@ -62,19 +63,19 @@ TEST_CASE("short lines are sorted as on the CPU", "[arrange]") {
 
 TEST_CASE("long lines are sorted as on the CPU", "[arrange]") {
   for (const ScalarType dtype : kAllTypes) {
-    check_sort(dtype, {2048}, Layout::kDense, 0, 2048);
-    check_sort(dtype, {2049}, Layout::kDense, 0, 2049);
-    check_sort(dtype, {3, 2500}, Layout::kReversed, 1, 2500);
-    check_sort(dtype, {2100, 2}, Layout::kDense, 0, 10);
+    check_sort(dtype, {2048}, MemoryLayout::kDense, 0, 2048);
+    check_sort(dtype, {2049}, MemoryLayout::kDense, 0, 2049);
+    check_sort(dtype, {3, 2500}, MemoryLayout::kReversed, 1, 2500);
+    check_sort(dtype, {2100, 2}, MemoryLayout::kDense, 0, 10);
   }
 }
 
 TEST_CASE("dimensions are flipped as on the CPU", "[arrange]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& dims : std::vector<Dims>{{}, {0}, {1, 2}, {0, 1, 2}}) {
         const Tensor self = filled(dtype, {3, 4, 5}, layout, 1);
-        const Tensor out = filled(dtype, {3, 4, 5}, Layout::kDense, 2), device_out = on_device(out);
+        const Tensor out = filled(dtype, {3, 4, 5}, MemoryLayout::kDense, 2), device_out = on_device(out);
         host().flip(out, self, dims);
         device().flip(device_out, on_device(self), dims);
         CHECK(same_memory(out, device_out));
@@ -88,7 +89,7 @@ TEST_CASE("dimensions are flipped as on the CPU", "[arrange]") {
 
 TEST_CASE("triangles are as on the CPU", "[arrange]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : std::vector<Dims>{{4, 4}, {2, 3, 5}, {7, 2}, {0, 3}}) {
         for (const std::int64_t diagonal : {-9, -1, 0, 2}) {
           for (const bool upper : {false, true}) {

@@ -53,7 +53,7 @@ struct Case {
   std::int64_t classes() const { return x.size(x.dim() == 1 ? 0 : 1); }
 };
 
-Case make_case(ScalarType dtype, const Dims& sizes, Layout layout, ScalarType label_dtype = kLong) {
+Case make_case(ScalarType dtype, const Dims& sizes, MemoryLayout layout, ScalarType label_dtype = kLong) {
   Case c;
   c.x = numbers(dtype, sizes, layout, -4, 4, 1);
   c.target = random_indices(label_dtype, row_sizes(sizes), c.classes(), layout, 2);
@@ -83,7 +83,7 @@ void check_close(const Tensor& result, const Tensor& exact, const std::vector<do
 /// grad * (mass p + q).
 constexpr double kRoundings = 64;
 
-void check(const Case& c, ScalarType out_dtype, Layout layout) {
+void check(const Case& c, ScalarType out_dtype, MemoryLayout layout) {
   CAPTURE(dtype_name(c.x.scalar_type()), dtype_name(out_dtype), c.x.sizes().vec(), name_of(layout),
           static_cast<int>(c.options.reduction), c.weight.defined(), c.has_shares(),
           c.options.label_smoothing, c.options.log_probabilities);
@@ -125,7 +125,7 @@ void check(const Case& c, ScalarType out_dtype, Layout layout) {
   check_close(back(gx), gx_exact, bounds);
 }
 
-void check_reductions(Case c, ScalarType out_dtype, Layout layout) {
+void check_reductions(Case c, ScalarType out_dtype, MemoryLayout layout) {
   for (const auto reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
     c.options.reduction = reduction;
     check(c, out_dtype, layout);
@@ -137,13 +137,13 @@ void check_reductions(Case c, ScalarType out_dtype, Layout layout) {
 TEST_CASE("cross entropy over rows of every length and dtype") {
   for (const std::int64_t n : kLengths) {
     for (const ScalarType dtype : kFloatTypes) {
-      check_reductions(make_case(dtype, {5, n}, Layout::kDense), dtype, Layout::kDense);
+      check_reductions(make_case(dtype, {5, n}, MemoryLayout::kDense), dtype, MemoryLayout::kDense);
     }
   }
 }
 
 TEST_CASE("cross entropy in every layout") {
-  for (const Layout layout : kLayouts) {
+  for (const MemoryLayout layout : kLayouts) {
     for (const ScalarType dtype : kFloatTypes) {
       for (const Dims& sizes : {Dims{3, 40, 19}, Dims{7}, Dims{2, 5, 3, 4}, Dims{6, 33}}) {
         Case c = make_case(dtype, sizes, layout);
@@ -166,23 +166,23 @@ TEST_CASE("cross entropy in every layout") {
 
 TEST_CASE("long rows with weights, smoothing and probabilities") {
   for (const std::int64_t n : {513, 9000}) {
-    Case c = make_case(kHalf, {4, n}, Layout::kDense, kInt);
-    c.weight = numbers(kFloat, {n}, Layout::kDense, 0.5, 2, 5);
+    Case c = make_case(kHalf, {4, n}, MemoryLayout::kDense, kInt);
+    c.weight = numbers(kFloat, {n}, MemoryLayout::kDense, 0.5, 2, 5);
     c.options.label_smoothing = 0.1;
-    check_reductions(c, kFloat, Layout::kDense);
-    c.target = numbers(kFloat, {4, n}, Layout::kDense, 0, 2 / static_cast<double>(n), 6);
-    check_reductions(c, kFloat, Layout::kDense);
+    check_reductions(c, kFloat, MemoryLayout::kDense);
+    c.target = numbers(kFloat, {4, n}, MemoryLayout::kDense, 0, 2 / static_cast<double>(n), 6);
+    check_reductions(c, kFloat, MemoryLayout::kDense);
   }
 }
 
 TEST_CASE("the mean over more rows than one block sums") {
-  Case c = make_case(kFloat, {9001, 3}, Layout::kDense, kByte);
+  Case c = make_case(kFloat, {9001, 3}, MemoryLayout::kDense, kByte);
   c.options.ignore_index = 2;
-  check_reductions(c, kFloat, Layout::kDense);
+  check_reductions(c, kFloat, MemoryLayout::kDense);
 }
 
 TEST_CASE("nll_loss in every layout") {
-  for (const Layout layout : kLayouts) {
+  for (const MemoryLayout layout : kLayouts) {
     for (const ScalarType dtype : kFloatTypes) {
       for (const Dims& sizes : {Dims{3, 40, 19}, Dims{7}, Dims{600, 5}}) {
         Case c = make_case(dtype, sizes, layout);
@@ -198,20 +198,20 @@ TEST_CASE("nll_loss in every layout") {
 
 TEST_CASE("losses of no rows, and of rows that are all ignored") {
   for (const bool nll : {false, true}) {
-    Case c = make_case(kFloat, {0, 5}, Layout::kDense);
+    Case c = make_case(kFloat, {0, 5}, MemoryLayout::kDense);
     c.options.log_probabilities = nll;
-    check_reductions(c, kFloat, Layout::kDense);
-    c = make_case(kFloat, {3, 1}, Layout::kDense);
+    check_reductions(c, kFloat, MemoryLayout::kDense);
+    c = make_case(kFloat, {3, 1}, MemoryLayout::kDense);
     c.options.log_probabilities = nll;
     c.options.ignore_index = 0;
-    check_reductions(c, kFloat, Layout::kDense);
+    check_reductions(c, kFloat, MemoryLayout::kDense);
   }
 }
 
 TEST_CASE(
     "extreme scores: NaN where no maximum is finite, nothing lost in confident rows, ignored rows not read") {
   for (const std::int64_t n : {3, 700, 1200}) {
-    Case c = make_case(kFloat, {6, n}, Layout::kDense);
+    Case c = make_case(kFloat, {6, n}, MemoryLayout::kDense);
     c.options.ignore_index = 2;
     for (std::int64_t r = 0; r < 6; ++r) put(c.target, r, std::int64_t{0});
     for (std::int64_t i = 0; i < n; ++i) put(c.x, i, -kInf);
@@ -221,7 +221,7 @@ TEST_CASE(
     put(c.x, 4 * n + n - 1, -kInf);  // a masked class
     for (std::int64_t i = 0; i < n; ++i) put(c.x, 5 * n + i, std::nan(""));
     put(c.target, 5, std::int64_t{2});
-    check_reductions(c, kFloat, Layout::kDense);
+    check_reductions(c, kFloat, MemoryLayout::kDense);
   }
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("a label that is no class: NaN, no gradient, and an error at the next 
     for (const std::int64_t wrong :
          {std::int64_t{-7}, std::int64_t{3}, std::numeric_limits<std::int64_t>::max()}) {
       for (const Dims& sizes : {Dims{2, 3}, Dims{2, 3, 5}, Dims{2, 600}}) {
-        Case c = make_case(kFloat, sizes, Layout::kDense);
+        Case c = make_case(kFloat, sizes, MemoryLayout::kDense);
         const std::int64_t label = wrong == 3 ? c.classes() : wrong;
         put(c.target, 0, label);
         c.options = {nll ? "nll_loss" : "cross_entropy_loss", Reduction::None, -100, 0, nll};
@@ -245,7 +245,7 @@ TEST_CASE("a label that is no class: NaN, no gradient, and an error at the next 
         CHECK(std::isfinite(get(back(out), 1)));
 
         const Tensor gx = on_device(empty(kFloat, sizes)),
-                     grad = on_device(numbers(kFloat, c.loss_sizes(), Layout::kDense, 1, 1, 1));
+                     grad = on_device(numbers(kFloat, c.loss_sizes(), MemoryLayout::kDense, 1, 1, 1));
         device().backward(gx, grad, x, target, {}, c.options);
         throws(c.options.op);
         const Tensor gradient = back(gx);
@@ -264,7 +264,7 @@ TEST_CASE("a label that is no class: NaN, no gradient, and an error at the next 
 
 TEST_CASE("one-hot tensors of every dtype") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : {Dims{4, 3, 5}, Dims{6}, Dims{0, 3}, Dims{70, 9}}) {
         Case c = make_case(kFloat, sizes, layout, kInt);
         c.options = {"one_hot", Reduction::None, 1};
@@ -281,7 +281,8 @@ TEST_CASE("losses and gradients have the same bits in every layout, and every ti
   for (const ScalarType dtype : {kFloat, kBFloat16}) {
     for (const std::int64_t n : {6, 45, 1300}) {
       Tensor first_loss, first_gradient;
-      for (const Layout layout : {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned}) {
+      for (const MemoryLayout layout :
+           {MemoryLayout::kDense, MemoryLayout::kReversed, MemoryLayout::kGaps, MemoryLayout::kMisaligned}) {
         Case c = make_case(dtype, {2, n, 9}, layout);
         c.options.label_smoothing = 0.1;
         const Tensor x = on_device(c.x), target = on_device(c.target);
@@ -301,8 +302,8 @@ TEST_CASE("losses and gradients have the same bits in every layout, and every ti
 }
 
 TEST_CASE("class losses never read the device") {
-  Case c = make_case(kFloat, {50, 10}, Layout::kDense);
-  c.weight = numbers(kFloat, {10}, Layout::kDense, 0.5, 2, 5);
+  Case c = make_case(kFloat, {50, 10}, MemoryLayout::kDense);
+  c.weight = numbers(kFloat, {10}, MemoryLayout::kDense, 0.5, 2, 5);
   c.options.label_smoothing = 0.1;
   const Tensor x = on_device(c.x), target = on_device(c.target), weight = on_device(c.weight);
   const Tensor loss = on_device(empty(kFloat, {})), gx = on_device(empty(kFloat, {50, 10}));

@@ -17,7 +17,7 @@ const CopyKernels& host() { return cpu_kernels<CopyKernels>(); }
 const CopyKernels& device() { return kernels_for<CopyKernels>(kCUDA); }
 
 /// Values that are rounded, saturated or lost by some conversion.
-Tensor demanding(ScalarType dtype, const Dims& sizes, Layout layout, unsigned seed) {
+Tensor demanding(ScalarType dtype, const Dims& sizes, MemoryLayout layout, unsigned seed) {
   const double special[] = {0,
                             -0.0,
                             1,
@@ -51,9 +51,9 @@ TEST_CASE("device: copies convert every dtype to every dtype in every layout", "
   for (const Dims& sizes : {Dims{3, 9, 16}, Dims{2, 13, 11}}) {
     for (const ScalarType from_type : kAllTypes) {
       for (const ScalarType to_type : kAllTypes) {
-        for (const Layout from_layout : kLayouts) {
+        for (const MemoryLayout from_layout : kLayouts) {
           const Tensor src = demanding(from_type, sizes, from_layout, 1), there = on_device(src);
-          for (const Layout to_layout : kLayouts) {
+          for (const MemoryLayout to_layout : kLayouts) {
             const Tensor dst = filled(to_type, sizes, to_layout, 2), copy = on_device(dst);
             host().copy(dst, src);
             device().copy(copy, there);
@@ -87,10 +87,10 @@ TEST_CASE("device: transpositions of any size go through tiles", "[cuda]") {
   for (const ScalarType dtype : {kByte, kHalf, kFloat, kDouble}) {
     for (const auto& [batches, rows, columns] :
          {std::tuple<int, int, int>{1, 8, 8}, {1, 33, 64}, {3, 100, 31}, {2, 7, 40}, {1, 1, 1000}}) {
-      const Tensor src = window(filled(dtype, {batches, columns, rows}, Layout::kDense, 4),
+      const Tensor src = window(filled(dtype, {batches, columns, rows}, MemoryLayout::kDense, 4),
                                 {batches, rows, columns}, {rows * columns, 1, rows}, 0);
       const Tensor dst = empty(dtype, {batches, rows, columns}),
-                   copy = on_device(filled(dtype, {batches, rows, columns}, Layout::kDense, 5));
+                   copy = on_device(filled(dtype, {batches, rows, columns}, MemoryLayout::kDense, 5));
       host().copy(dst, src);
       device().copy(copy, on_device(src));
       INFO(dtype_name(dtype) << " " << batches << " x " << rows << " x " << columns);
@@ -103,9 +103,10 @@ TEST_CASE("device: rows and parts of rows are copied at any alignment", "[cuda]"
   for (const ScalarType dtype : {kByte, kHalf, kFloat, kLong}) {
     for (const std::int64_t offset : {0, 1, 2, 8}) {
       for (const std::int64_t width : {1, 6, 8, 16, 31}) {
-        const Tensor src = window(filled(dtype, {12 * 48}, Layout::kDense, 1), {12, width}, {48, 1}, offset);
+        const Tensor src =
+            window(filled(dtype, {12 * 48}, MemoryLayout::kDense, 1), {12, width}, {48, 1}, offset);
         const Tensor dst =
-            window(filled(dtype, {12 * 64}, Layout::kDense, 2), {12, width}, {64, 1}, 2 * offset);
+            window(filled(dtype, {12 * 64}, MemoryLayout::kDense, 2), {12, width}, {64, 1}, 2 * offset);
         const Tensor copy = on_device(dst);
         host().copy(dst, src);
         device().copy(copy, on_device(src));
@@ -120,8 +121,8 @@ TEST_CASE("copies between host and device convert, broadcast and keep layouts", 
   const Dims sizes{4, 6, 10};
   for (const ScalarType from_type : {kHalf, kFloat, kDouble, kLong, kBool}) {
     for (const ScalarType to_type : {kHalf, kFloat, kLong, kByte}) {
-      for (const Layout from_layout : kLayouts) {
-        for (const Layout to_layout : kLayouts) {
+      for (const MemoryLayout from_layout : kLayouts) {
+        for (const MemoryLayout to_layout : kLayouts) {
           INFO(dtype_name(from_type) << " " << name_of(from_layout) << " to " << dtype_name(to_type) << " "
                                      << name_of(to_layout));
           for (const Dims& from_sizes : {sizes, Dims{6, 1}}) {
@@ -144,7 +145,7 @@ TEST_CASE("copies between host and device convert, broadcast and keep layouts", 
 TEST_CASE("copies from one CUDA device to another", "[cuda]") {
   if (cuda::device_count() < 2) return;
   for (const ScalarType to_type : {kFloat, kHalf}) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       const Tensor src = filled(kFloat, {5, 7, 9}, layout, 1), want = filled(to_type, {5, 7, 9}, layout, 2);
       const Tensor there = on_device(src), memory = memory_of(want).to(Device(kCUDA, 1));
       const Tensor copy = window(memory, want.sizes().dims(), want.strides().dims(), want.storage_offset());
@@ -158,7 +159,7 @@ TEST_CASE("copies from one CUDA device to another", "[cuda]") {
 TEST_CASE("device: fill", "[cuda]") {
   for (const ScalarType dtype : kAllTypes) {
     for (const Dims& sizes : {Dims{}, Dims{1}, Dims{37}, Dims{5, 16}, Dims{0, 3}}) {
-      for (const Layout layout : kLayouts) {
+      for (const MemoryLayout layout : kLayouts) {
         const Tensor want = filled(dtype, sizes, layout, 3), copy = on_device(want);
         host().fill(want, 1.0 + 0x1p-8 + 0x1p-40, (std::int64_t{1} << 53) + 1);
         device().fill(copy, 1.0 + 0x1p-8 + 0x1p-40, (std::int64_t{1} << 53) + 1);
@@ -170,9 +171,9 @@ TEST_CASE("device: fill", "[cuda]") {
 }
 
 TEST_CASE("device: copies of nothing, to themselves, and errors", "[cuda]") {
-  const Tensor t = on_device(filled(kFloat, {4, 3}, Layout::kDense, 1));
+  const Tensor t = on_device(filled(kFloat, {4, 3}, MemoryLayout::kDense, 1));
   device().copy(t, t);
-  CHECK(same_memory(filled(kFloat, {4, 3}, Layout::kDense, 1), t));
+  CHECK(same_memory(filled(kFloat, {4, 3}, MemoryLayout::kDense, 1), t));
   const Tensor none = on_device(empty(kFloat, {0, 3}));
   device().copy(none, on_device(empty(kHalf, {0, 3})));
   device().copy(none, on_device(empty(kHalf, {3})));

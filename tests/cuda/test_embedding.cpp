@@ -26,7 +26,7 @@ template <class F>
 void for_cases(F check) {
   for (const ScalarType dtype : kFloatTypes) {
     for (const ScalarType index_dtype : {kLong, kInt}) {
-      for (const Layout layout : kLayouts) {
+      for (const MemoryLayout layout : kLayouts) {
         for (const Case& c : kCases) {
           INFO(dtype_name(dtype) << " " << name_of(layout) << " rows " << c.rows << " features "
                                  << c.features);
@@ -45,9 +45,9 @@ Dims with_features(Dims sizes, std::int64_t features) {
 }  // namespace
 
 TEST_CASE("rows are looked up as on the CPU", "[embedding]") {
-  for_cases([](const Case& c, ScalarType dtype, Layout layout, const Tensor& indices) {
+  for_cases([](const Case& c, ScalarType dtype, MemoryLayout layout, const Tensor& indices) {
     const Tensor table = filled(dtype, {c.rows, c.features}, layout, 2);
-    const Tensor out = filled(dtype, with_features(c.indices, c.features), Layout::kDense, 3);
+    const Tensor out = filled(dtype, with_features(c.indices, c.features), MemoryLayout::kDense, 3);
     const Tensor device_out = on_device(out);
     host().forward(out, table, indices);
     device().forward(device_out, on_device(table), on_device(indices));
@@ -56,7 +56,7 @@ TEST_CASE("rows are looked up as on the CPU", "[embedding]") {
 }
 
 TEST_CASE("gradients are summed as on the CPU, by position", "[embedding]") {
-  for_cases([](const Case& c, ScalarType dtype, Layout layout, const Tensor& indices) {
+  for_cases([](const Case& c, ScalarType dtype, MemoryLayout layout, const Tensor& indices) {
     const Tensor grad = filled(dtype, with_features(c.indices, c.features), layout, 4);
     for (const ScalarType out_dtype : {dtype, kFloat}) {
       for (const bool by_frequency : {false, true}) {
@@ -74,9 +74,9 @@ TEST_CASE("gradients are summed as on the CPU, by position", "[embedding]") {
 TEST_CASE("gradients of many positions are sorted by radix and summed in their order", "[embedding]") {
   for (const ScalarType dtype : kFloatTypes) {
     for (const std::int64_t rows : {1, 300, 70000}) {
-      const Tensor indices = random_indices(kLong, {41, 80}, rows, Layout::kDense, 7);
-      const Tensor grad = filled(dtype, {41, 80, 2}, Layout::kDense, 8);
-      const Tensor out = filled(dtype, {rows, 2}, Layout::kDense, 9), device_out = on_device(out);
+      const Tensor indices = random_indices(kLong, {41, 80}, rows, MemoryLayout::kDense, 7);
+      const Tensor grad = filled(dtype, {41, 80, 2}, MemoryLayout::kDense, 8);
+      const Tensor out = filled(dtype, {rows, 2}, MemoryLayout::kDense, 9), device_out = on_device(out);
       host().backward(out, grad, indices, 17, true);
       device().backward(device_out, on_device(grad), on_device(indices), 17, true);
       CHECK(same_memory(out, device_out));
@@ -85,9 +85,9 @@ TEST_CASE("gradients of many positions are sorted by radix and summed in their o
 }
 
 TEST_CASE("factors are those of the CPU", "[embedding]") {
-  for_cases([](const Case& c, ScalarType dtype, Layout, const Tensor& indices) {
+  for_cases([](const Case& c, ScalarType dtype, MemoryLayout, const Tensor& indices) {
     for (const bool by_frequency : {false, true}) {
-      const Tensor out = filled(dtype, c.indices, Layout::kDense, 6), device_out = on_device(out);
+      const Tensor out = filled(dtype, c.indices, MemoryLayout::kDense, 6), device_out = on_device(out);
       host().factors(out, indices, c.rows, c.rows / 2, by_frequency);
       device().factors(device_out, on_device(indices), c.rows, c.rows / 2, by_frequency);
       CHECK(same_memory(out, device_out));
@@ -100,7 +100,7 @@ TEST_CASE("an index out of range is reported and counts nowhere", "[embedding]")
                device_table = window(on_device(table), {3, 2}, {2, 1}, 0);
   const Tensor indices = on_device(from(kLong, {2, 3, -1}));
   const Tensor out = on_device(empty(kFloat, {3, 2})),
-               sums = on_device(filled(kFloat, {3, 2}, Layout::kDense, 1));
+               sums = on_device(filled(kFloat, {3, 2}, MemoryLayout::kDense, 1));
   const Tensor factors = on_device(from(kFloat, {9, 9, 9}));
   const auto reported = [] {
     CHECK_THROWS_WITH(cuda::synchronize(), Contains("embedding") && Contains("out of range"));

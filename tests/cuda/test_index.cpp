@@ -49,14 +49,14 @@ const std::vector<RowCase>& row_cases() {
 /// What sums are accumulated in.
 ScalarType sum_type(ScalarType dtype) { return is_low_precision(dtype) ? kFloat : dtype; }
 
-std::string report(ScalarType dtype, Layout layout, std::size_t number) {
+std::string report(ScalarType dtype, MemoryLayout layout, std::size_t number) {
   return std::string(dtype_name(dtype)) + " " + name_of(layout) + " case " + std::to_string(number);
 }
 
 template <class F>
 void for_row_cases(F check) {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (std::size_t i = 0; i < row_cases().size(); ++i) {
         INFO(report(dtype, layout, i));
         const RowCase& c = row_cases()[i];
@@ -69,8 +69,8 @@ void for_row_cases(F check) {
 }  // namespace
 
 TEST_CASE("rows are taken as on the CPU, between any layouts", "[index]") {
-  for_row_cases([](const RowCase& c, ScalarType dtype, Layout layout, const Tensor& positions) {
-    const auto check = [&](Layout from, Layout to) {
+  for_row_cases([](const RowCase& c, ScalarType dtype, MemoryLayout layout, const Tensor& positions) {
+    const auto check = [&](MemoryLayout from, MemoryLayout to) {
       const Tensor self = filled(dtype, c.self, from, 1), out = filled(dtype, part_sizes(c), to, 2);
       const Tensor device_out = on_device(out);
       host().take(out, self, positions, c.dims);
@@ -78,13 +78,13 @@ TEST_CASE("rows are taken as on the CPU, between any layouts", "[index]") {
       CHECK(same_memory(out, device_out));
     };
     check(layout, layout);
-    check(layout, Layout::kDense);
-    check(Layout::kDense, layout);
+    check(layout, MemoryLayout::kDense);
+    check(MemoryLayout::kDense, layout);
   });
 }
 
 TEST_CASE("rows are put and added as on the CPU, repeated ones in order", "[index]") {
-  for_row_cases([](const RowCase& c, ScalarType dtype, Layout layout, const Tensor& positions) {
+  for_row_cases([](const RowCase& c, ScalarType dtype, MemoryLayout layout, const Tensor& positions) {
     const Tensor values = filled(dtype, part_sizes(c), layout, 2);
     const Tensor self = filled(dtype, c.self, layout, 1), device_self = on_device(self);
     host().put(self, positions, c.dims, values);
@@ -103,13 +103,14 @@ TEST_CASE("rows are put and added as on the CPU, repeated ones in order", "[inde
 TEST_CASE("many sources are sorted by radix and added in their order", "[index]") {
   for (const std::int64_t count : {2048, 2049, 7001}) {
     for (const std::int64_t rows : {1, 97, 70000}) {
-      const Tensor positions = random_indices(kLong, {count}, rows, Layout::kDense, 5);
-      const Tensor values = filled(kBFloat16, {count, 2}, Layout::kDense, 6);
-      const Tensor sums = filled(kFloat, {rows, 2}, Layout::kDense, 7), device_sums = on_device(sums);
+      const Tensor positions = random_indices(kLong, {count}, rows, MemoryLayout::kDense, 5);
+      const Tensor values = filled(kBFloat16, {count, 2}, MemoryLayout::kDense, 6);
+      const Tensor sums = filled(kFloat, {rows, 2}, MemoryLayout::kDense, 7), device_sums = on_device(sums);
       host().add(sums, positions, {0}, values, 0.7);
       device().add(device_sums, on_device(positions), {0}, on_device(values), 0.7);
       CHECK(same_memory(sums, device_sums));
-      const Tensor self = filled(kBFloat16, {rows, 2}, Layout::kDense, 8), device_self = on_device(self);
+      const Tensor self = filled(kBFloat16, {rows, 2}, MemoryLayout::kDense, 8),
+                   device_self = on_device(self);
       host().put(self, positions, {0}, values);
       device().put(device_self, on_device(positions), {0}, on_device(values));
       CHECK(same_memory(self, device_self));
@@ -126,7 +127,7 @@ TEST_CASE("elements are gathered, scattered and added as on the CPU", "[index]")
       {{3, 4}, {3, 9}, 1}, {{3, 4}, {7, 2}, 0}, {{3, 2, 5}, {2, 2, 4}, 2}, {{5}, {40}, 0},
       {{}, {}, 0},         {{2, 2}, {0, 2}, 1}, {{3, 1000}, {3, 1500}, 1}, {{1, 3}, {4000, 3}, 0}};
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (std::size_t i = 0; i < cases.size(); ++i) {
         INFO(report(dtype, layout, i));
         const auto& [sizes, index_sizes, dim] = cases[i];
@@ -157,8 +158,8 @@ TEST_CASE("elements are gathered, scattered and added as on the CPU", "[index]")
 TEST_CASE("overlapping windows are accumulated in order", "[index]") {
   for (const ScalarType dtype : kAllTypes) {
     for (const std::int64_t windows : {1, 5, 900}) {
-      const Tensor src = filled(dtype, {windows, 7}, Layout::kReversed, 21);
-      const Tensor memory = filled(sum_type(dtype), {windows + 6}, Layout::kDense, 22);
+      const Tensor src = filled(dtype, {windows, 7}, MemoryLayout::kReversed, 21);
+      const Tensor memory = filled(sum_type(dtype), {windows + 6}, MemoryLayout::kDense, 22);
       const Tensor device_memory = on_device(memory);
       host().accumulate(window(memory, {windows, 7}, {1, 1}, 0), src);
       device().accumulate(window(device_memory, {windows, 7}, {1, 1}, 0), on_device(src));
@@ -168,9 +169,9 @@ TEST_CASE("overlapping windows are accumulated in order", "[index]") {
 }
 
 TEST_CASE("indices combine to positions, negative ones counted from the end", "[index]") {
-  const Tensor positions = random_indices(kLong, {4, 5}, 6, Layout::kDense, 31),
+  const Tensor positions = random_indices(kLong, {4, 5}, 6, MemoryLayout::kDense, 31),
                device_positions = on_device(positions);
-  Tensor index = random_indices(kLong, {5}, 14, Layout::kGaps, 32);
+  Tensor index = random_indices(kLong, {5}, 14, MemoryLayout::kGaps, 32);
   for (std::int64_t i = 0; i < 5; ++i) testing::put(index, i, testing::get(index, i) - 7);
   host().combine(positions, index, 7);
   device().combine(device_positions, on_device(index), 7);
@@ -216,7 +217,7 @@ TEST_CASE("an index out of range is reported when the device is waited for, and 
 
 TEST_CASE("elements that are not zero are counted and found in order", "[index]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : std::vector<Dims>{{}, {0}, {1}, {3, 0}, {513}, {3, 4, 5}, {7, 2000}}) {
         INFO(report(dtype, layout, sizes.size()));
         const Tensor self = filled(dtype, sizes, layout, 41);

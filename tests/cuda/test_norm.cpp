@@ -124,7 +124,7 @@ constexpr double kSumRoundings = 24;
 constexpr double kMeanError = 4 * 9.5;
 
 /// Inputs are spread over [low, low + 4]. `given`: backward gets the statistics of forward.
-void check(const NormShape& s, Types types, Layout layout, bool affine, bool given, double low = -2) {
+void check(const NormShape& s, Types types, MemoryLayout layout, bool affine, bool given, double low = -2) {
   CAPTURE(dtype_name(types.x), dtype_name(types.out), dtype_name(types.weight), name_of(layout), affine,
           given, low, static_cast<int>(s.affine), s.rows, s.segments, s.length, s.centered, s.frozen);
   const bool wide = types.x == kDouble || types.out == kDouble || (affine && types.weight == kDouble);
@@ -135,14 +135,14 @@ void check(const NormShape& s, Types types, Layout layout, bool affine, bool giv
   const auto place = [&](std::int64_t i) { return all[static_cast<std::size_t>(i)]; };
 
   const Tensor x = numbers(types.x, {numel(s)}, layout, low, low + 4, 1), x_device = on_device(x);
-  const Layout any = layout == Layout::kMisaligned ? Layout::kGaps : layout;
+  const MemoryLayout any = layout == MemoryLayout::kMisaligned ? MemoryLayout::kGaps : layout;
   const Tensor weight = affine ? numbers(types.weight, {s.channels()}, any, 0.5, 2, 2) : Tensor();
   const Tensor bias = affine ? numbers(types.weight, {s.channels()}, any, -1, 1, 3) : Tensor();
   const Tensor weight_device = upload(weight), bias_device = upload(bias);
   Tensor mean = empty(kDouble, {s.rows}), rstd = empty(kDouble, {s.rows}), var = empty(kDouble, {s.rows});
   if (s.frozen) {
-    mean = as_double(numbers(kFloat, {s.rows}, Layout::kDense, low, low + 4, 4));
-    rstd = as_double(numbers(kFloat, {s.rows}, Layout::kDense, 0.5, 2, 5));
+    mean = as_double(numbers(kFloat, {s.rows}, MemoryLayout::kDense, low, low + 4, 4));
+    rstd = as_double(numbers(kFloat, {s.rows}, MemoryLayout::kDense, 0.5, 2, 5));
   }
   const auto converted = [&](const Tensor& t) {
     const Tensor copy = empty(statistic, t.sizes().dims());
@@ -238,8 +238,8 @@ Tensor layer_norm_of(const std::vector<double>& row, bool centered = true, doubl
 TEST_CASE("layer and rms norm over rows of every length and dtype") {
   for (const std::int64_t n : kLengths) {
     for (const ScalarType dtype : kFloatTypes) {
-      check(layer(3, n), {dtype, dtype, dtype}, Layout::kDense, true, true);
-      check(layer(3, n, false), {dtype, dtype, kFloat}, Layout::kDense, true, false);
+      check(layer(3, n), {dtype, dtype, dtype}, MemoryLayout::kDense, true, true);
+      check(layer(3, n, false), {dtype, dtype, kFloat}, MemoryLayout::kDense, true, false);
     }
   }
 }
@@ -248,11 +248,11 @@ TEST_CASE("norms with mixed dtypes, misaligned data and weights of any layout") 
   for (const ScalarType x : kFloatTypes) {
     for (const ScalarType out : kFloatTypes) {
       for (const ScalarType weight : {kHalf, kFloat, kDouble}) {
-        check(layer(2, 100), {x, out, weight}, Layout::kDense, true, true);
-        check(group(2, 2, 3, 8), {x, out, weight}, Layout::kDense, true, true);
+        check(layer(2, 100), {x, out, weight}, MemoryLayout::kDense, true, true);
+        check(group(2, 2, 3, 8), {x, out, weight}, MemoryLayout::kDense, true, true);
       }
     }
-    for (const Layout layout : {Layout::kDense, Layout::kMisaligned}) {
+    for (const MemoryLayout layout : {MemoryLayout::kDense, MemoryLayout::kMisaligned}) {
       check(layer(4, 35), {x, x, x}, layout, true, false);
       check(layer(4, 1100), {x, x, x}, layout, false, true);
       check(group(2, 3, 2, 7), {x, x, x}, layout, true, true);
@@ -264,12 +264,12 @@ TEST_CASE("norms with mixed dtypes, misaligned data and weights of any layout") 
 TEST_CASE("group norm: groups, channels and planes of many sizes") {
   for (const ScalarType dtype : {kFloat, kHalf, kDouble}) {
     for (const std::int64_t plane : {1, 3, 8, 49, 300}) {
-      check(group(2, 3, 2, plane), {dtype, dtype, kFloat}, Layout::kDense, true, true);
-      check(group(3, 1, 5, plane), {dtype, kFloat, kFloat}, Layout::kDense, true, false);
-      check(group(40, 4, 1, plane), {dtype, kFloat, dtype}, Layout::kDense, false, true);
+      check(group(2, 3, 2, plane), {dtype, dtype, kFloat}, MemoryLayout::kDense, true, true);
+      check(group(3, 1, 5, plane), {dtype, kFloat, kFloat}, MemoryLayout::kDense, true, false);
+      check(group(40, 4, 1, plane), {dtype, kFloat, dtype}, MemoryLayout::kDense, false, true);
     }
   }
-  check(group(2, 2, 40, 300), {kHalf, kFloat, kFloat}, Layout::kDense, true, true);
+  check(group(2, 2, 40, 300), {kHalf, kFloat, kFloat}, MemoryLayout::kDense, true, true);
 }
 
 TEST_CASE("batch norm: images and vectors, with its own and with frozen statistics") {
@@ -278,33 +278,33 @@ TEST_CASE("batch norm: images and vectors, with its own and with frozen statisti
       for (const bool frozen : {false, true}) {
         NormShape s = batch(5, 3, plane);
         s.frozen = frozen;
-        check(s, {dtype, dtype, kFloat}, Layout::kDense, true, true);
-        check(s, {dtype, dtype, dtype}, Layout::kDense, false, true);
+        check(s, {dtype, dtype, kFloat}, MemoryLayout::kDense, true, true);
+        check(s, {dtype, dtype, dtype}, MemoryLayout::kDense, false, true);
         NormShape vectors = batch(1, 3, plane + 1);
         vectors.frozen = frozen;
-        check(vectors, {dtype, kFloat, kFloat}, Layout::kDense, true, true);
+        check(vectors, {dtype, kFloat, kFloat}, MemoryLayout::kDense, true, true);
       }
     }
-    check(batch(5, 3, 40), {dtype, dtype, kFloat}, Layout::kDense, true, false);
+    check(batch(5, 3, 40), {dtype, dtype, kFloat}, MemoryLayout::kDense, true, false);
   }
-  check(batch(30, 2, 300), {kHalf, kHalf, kFloat}, Layout::kDense, true, true);
+  check(batch(30, 2, 300), {kHalf, kHalf, kFloat}, MemoryLayout::kDense, true, true);
 }
 
 TEST_CASE("batch norm of few channels that are long: several blocks for each") {
   NormShape s = batch(7, 2, 7000);
-  check(s, {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
-  check(s, {kHalf, kHalf, kFloat}, Layout::kMisaligned, true, false);
-  check(s, {kFloat, kBFloat16, kFloat}, Layout::kDense, false, true, 4096);
+  check(s, {kFloat, kFloat, kFloat}, MemoryLayout::kDense, true, true);
+  check(s, {kHalf, kHalf, kFloat}, MemoryLayout::kMisaligned, true, false);
+  check(s, {kFloat, kBFloat16, kFloat}, MemoryLayout::kDense, false, true, 4096);
   s.frozen = true;
-  check(s, {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
-  check(batch(1, 1, 50001), {kBFloat16, kFloat, kFloat}, Layout::kDense, true, true);
-  check(batch(40, 1, 500), {kDouble, kDouble, kDouble}, Layout::kDense, true, true);
+  check(s, {kFloat, kFloat, kFloat}, MemoryLayout::kDense, true, true);
+  check(batch(1, 1, 50001), {kBFloat16, kFloat, kFloat}, MemoryLayout::kDense, true, true);
+  check(batch(40, 1, 500), {kDouble, kDouble, kDouble}, MemoryLayout::kDense, true, true);
 }
 
 TEST_CASE("long channels whose squares leave fp32's range, or hold a NaN") {
   const NormShape s = batch(1, 2, 40000);
   for (const double large : {1e30, std::nan("")}) {
-    const Tensor x = numbers(kFloat, {numel(s)}, Layout::kDense, -1, 1, 1);
+    const Tensor x = numbers(kFloat, {numel(s)}, MemoryLayout::kDense, -1, 1, 1);
     for (std::int64_t i = 0; i < s.length; ++i) put(x, i, i % 2 == 0 ? large : -large);
     const Tensor y = on_device(empty(kFloat, {numel(s)})), var = on_device(empty(kFloat, {2}));
     device().forward(y, {}, {}, var, on_device(x), {}, {}, s);
@@ -322,15 +322,15 @@ TEST_CASE("long channels whose squares leave fp32's range, or hold a NaN") {
 }
 
 TEST_CASE("weight gradients of many rows") {
-  check(layer(5000, 3), {kFloat, kFloat, kFloat}, Layout::kDense, true, true);
-  check(layer(300, 70), {kHalf, kFloat, kFloat}, Layout::kDense, true, true);
+  check(layer(5000, 3), {kFloat, kFloat, kFloat}, MemoryLayout::kDense, true, true);
+  check(layer(300, 70), {kHalf, kFloat, kFloat}, MemoryLayout::kDense, true, true);
 }
 
 TEST_CASE("norms of nothing") {
   for (const NormShape& s :
        {layer(0, 4), layer(3, 0), group(0, 2, 2, 3), group(2, 2, 2, 0), batch(0, 3, 4)}) {
-    check(s, {kFloat, kFloat, kFloat}, Layout::kDense, true, false);
-    check(s, {kHalf, kHalf, kFloat}, Layout::kDense, false, false);
+    check(s, {kFloat, kFloat, kFloat}, MemoryLayout::kDense, true, false);
+    check(s, {kHalf, kHalf, kFloat}, MemoryLayout::kDense, false, false);
   }
 }
 
@@ -347,15 +347,15 @@ TEST_CASE("rows far from zero and near the ends of fp32's range, on the device")
   }
   // A common offset that a sum of squares would drown in.
   for (const std::int64_t n : {300, 3000}) {
-    check(layer(3, n), {kFloat, kFloat, kFloat}, Layout::kDense, true, true, 4096);
+    check(layer(3, n), {kFloat, kFloat, kFloat}, MemoryLayout::kDense, true, true, 4096);
   }
 }
 
 TEST_CASE("norms and their gradients are the same every time") {
   const NormShape s = GENERATE(layer(300, 700), batch(3, 1, 20000));
-  const Tensor x = on_device(numbers(kHalf, {numel(s)}, Layout::kDense, -2, 2, 1));
-  const Tensor g = on_device(numbers(kFloat, {numel(s)}, Layout::kDense, -1, 1, 2));
-  const Tensor weight = on_device(numbers(kFloat, {s.channels()}, Layout::kDense, 0.5, 2, 3));
+  const Tensor x = on_device(numbers(kHalf, {numel(s)}, MemoryLayout::kDense, -2, 2, 1));
+  const Tensor g = on_device(numbers(kFloat, {numel(s)}, MemoryLayout::kDense, -1, 1, 2));
+  const Tensor weight = on_device(numbers(kFloat, {s.channels()}, MemoryLayout::kDense, 0.5, 2, 3));
   std::vector<Tensor> first;
   for (int repeat = 0; repeat < 2; ++repeat) {
     const Tensor y = on_device(empty(kFloat, {numel(s)})), gx = on_device(empty(kHalf, {numel(s)}));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "halftone/kernels/math/special_scalar.h"
 #include "halftone/kernels/pointwise.h"
 #include "halftone/tests/cuda/parity.h"
 #include "halftone/tests/support/pointwise_inputs.h"
@@ -211,13 +212,13 @@ TEST_CASE("device: pointwise kernels broadcast, permute, mix dtypes and take num
   for (const ScalarType a_type : kAllTypes) {
     for (const ScalarType b_type : {kHalf, kFloat, kBool, kLong, kDouble}) {
       for (const ScalarType out_type : {kHalf, kFloat, kBool, kLong}) {
-        for (const Layout layout : kLayouts) {
+        for (const MemoryLayout layout : kLayouts) {
           const Dims sizes{3, 5, 16};
           const Tensor a = filled(a_type, sizes, layout, 1);
           const Tensor operands[] = {
-              filled(b_type, {16}, Layout::kDense, 2), filled(b_type, {5, 1}, layout, 3),
-              filled(b_type, {3, 1, 1}, Layout::kDense, 4), filled(b_type, {1}, layout, 5),
-              filled(b_type, {3, 5, 16}, Layout::kReversed, 6)};
+              filled(b_type, {16}, MemoryLayout::kDense, 2), filled(b_type, {5, 1}, layout, 3),
+              filled(b_type, {3, 1, 1}, MemoryLayout::kDense, 4), filled(b_type, {1}, layout, 5),
+              filled(b_type, {3, 5, 16}, MemoryLayout::kReversed, 6)};
           for (const Tensor& b : operands) {
             INFO(dtype_name(a_type) << " " << dtype_name(b_type) << " to " << dtype_name(out_type) << " "
                                     << name_of(layout) << " " << b.dim());
@@ -230,7 +231,7 @@ TEST_CASE("device: pointwise kernels broadcast, permute, mix dtypes and take num
       }
     }
   }
-  const Tensor a = filled(kHalf, {67}, Layout::kDense, 1), number = from(kDouble, {0.1});
+  const Tensor a = filled(kHalf, {67}, MemoryLayout::kDense, 1), number = from(kDouble, {0.1});
   const Tensor scalar = window(number, {}, {}, 0);
   scalar.unsafe_impl()->is_wrapped_number = true;
   const Tensor out = empty(kHalf, {67}), copy = new_on_device(kHalf, {67});

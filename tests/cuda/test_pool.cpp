@@ -57,7 +57,7 @@ void for_shapes(F check) {
 }
 
 Tensor dense(ScalarType dtype, const Dims& sizes, unsigned seed) {
-  return filled(dtype, sizes, Layout::kDense, seed);
+  return filled(dtype, sizes, MemoryLayout::kDense, seed);
 }
 
 }  // namespace

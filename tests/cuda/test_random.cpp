@@ -24,7 +24,7 @@ const std::int64_t kSizes[] = {0, 1, 2, 3, 4, 5, 31, 1000, 4099};
 
 /// Contiguous, aligned or not.
 Tensor target(ScalarType dtype, std::int64_t n, bool aligned) {
-  return filled(dtype, {n}, aligned ? Layout::kDense : Layout::kMisaligned, 1);
+  return filled(dtype, {n}, aligned ? MemoryLayout::kDense : MemoryLayout::kMisaligned, 1);
 }
 
 /// Runs `draw(kernels, out)` on both devices and compares all bits.
@@ -158,7 +158,7 @@ TEST_CASE("a base in device memory moves every stream", "[random]") {
       device().multinomial(out, window(device_weights, {1, 3}, {3, 1}, 0), replacement, state);
     });
   }
-  for (const Layout layout : {Layout::kDense, Layout::kGaps}) {
+  for (const MemoryLayout layout : {MemoryLayout::kDense, MemoryLayout::kGaps}) {
     const Tensor x = on_device(filled(kHalf, {40, 3}, layout, 1));
     check(kHalf, {40, 3}, [&](const Tensor& out, PhiloxState state) {
       kernels_for<DropoutKernels>(Device(kCUDA)).run(out, x, 0.5, state);
@@ -171,12 +171,12 @@ TEST_CASE("dropout drops what the CPU drops, in every dtype and layout", "[rando
   const auto& device = kernels_for<DropoutKernels>(Device(kCUDA));
   for (const ScalarType x_dtype : kFloatTypes) {
     for (const ScalarType out_dtype : kFloatTypes) {
-      for (const Layout layout : kLayouts) {
+      for (const MemoryLayout layout : kLayouts) {
         for (const Dims& sizes : std::vector<Dims>{{}, {0}, {7}, {8}, {3, 5, 4}, {41, 50}}) {
           for (const double p : {0.3, 1.0}) {
             INFO(dtype_name(x_dtype) << " to " << dtype_name(out_dtype) << " " << name_of(layout));
             const Tensor x = filled(x_dtype, sizes, layout, 1);
-            const Tensor out = filled(out_dtype, sizes, Layout::kDense, 2), device_out = on_device(out);
+            const Tensor out = filled(out_dtype, sizes, MemoryLayout::kDense, 2), device_out = on_device(out);
             host.run(out, x, p, kState);
             device.run(device_out, on_device(x), p, kState);
             CHECK(same_memory(out, device_out));
@@ -184,7 +184,7 @@ TEST_CASE("dropout drops what the CPU drops, in every dtype and layout", "[rando
         }
       }
     }
-    const Tensor x = filled(x_dtype, {1003}, Layout::kGaps, 3), device_x = on_device(x);
+    const Tensor x = filled(x_dtype, {1003}, MemoryLayout::kGaps, 3), device_x = on_device(x);
     host.run(x, x, 0.4, kState);
     device.run(device_x, device_x, 0.4, kState);
     CHECK(same_memory(x, device_x));

@@ -30,7 +30,7 @@ bool is_exact(ReduceOp op) {
          op == ReduceOp::kNormInf || op == ReduceOp::kCountNonzero;
 }
 
-Tensor random_tensor(ScalarType dtype, const Dims& sizes, Layout layout, unsigned seed) {
+Tensor random_tensor(ScalarType dtype, const Dims& sizes, MemoryLayout layout, unsigned seed) {
   const Tensor t = laid_out(dtype, sizes, layout), memory = memory_of(t);
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0.1, 1.5);
@@ -93,7 +93,7 @@ double reduce_all(ReduceOp op, const Tensor& in, double p = 0, ScalarType out_ty
 
 TEST_CASE("device: reductions over any dimensions, in every dtype and layout", "[cuda]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : {Dims{5, 17, 24}, Dims{3, 37, 9}}) {
         const Tensor in = random_tensor(dtype, sizes, layout, 5);
         for (DimMask dims = 0; dims < 8; ++dims) {
@@ -118,21 +118,21 @@ TEST_CASE("device: long and many reductions go through segments", "[cuda]") {
     INFO("op " << static_cast<int>(op));
     for (const ScalarType dtype : {kHalf, kFloat, kDouble, kInt}) {
       INFO(dtype_name(dtype));
-      check_parity(op, random_tensor(dtype, {70001}, Layout::kDense, 1), 1);
-      check_parity(op, random_tensor(dtype, {70001}, Layout::kMisaligned, 1), 1);
-      check_parity(op, random_tensor(dtype, {3, 9000}, Layout::kDense, 2), 2);
-      check_parity(op, random_tensor(dtype, {3001, 24}, Layout::kDense, 3), 1);
-      check_parity(op, random_tensor(dtype, {700, 264}, Layout::kDense, 4), 1);
-      check_parity(op, random_tensor(dtype, {2, 500, 40}, Layout::kDense, 5), 2);
-      check_parity(op, random_tensor(dtype, {5000, 3}, Layout::kDense, 6), 2);
+      check_parity(op, random_tensor(dtype, {70001}, MemoryLayout::kDense, 1), 1);
+      check_parity(op, random_tensor(dtype, {70001}, MemoryLayout::kMisaligned, 1), 1);
+      check_parity(op, random_tensor(dtype, {3, 9000}, MemoryLayout::kDense, 2), 2);
+      check_parity(op, random_tensor(dtype, {3001, 24}, MemoryLayout::kDense, 3), 1);
+      check_parity(op, random_tensor(dtype, {700, 264}, MemoryLayout::kDense, 4), 1);
+      check_parity(op, random_tensor(dtype, {2, 500, 40}, MemoryLayout::kDense, 5), 2);
+      check_parity(op, random_tensor(dtype, {5000, 3}, MemoryLayout::kDense, 6), 2);
     }
   }
 }
 
 TEST_CASE("device: reductions are the same from run to run", "[cuda]") {
   for (const auto& [tensor, dims] :
-       {std::pair{random_tensor(kHalf, {70001}, Layout::kDense, 1), DimMask{1}},
-        std::pair{random_tensor(kFloat, {3001, 19}, Layout::kDense, 2), DimMask{1}}}) {
+       {std::pair{random_tensor(kHalf, {70001}, MemoryLayout::kDense, 1), DimMask{1}},
+        std::pair{random_tensor(kFloat, {3001, 19}, MemoryLayout::kDense, 2), DimMask{1}}}) {
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kVar}) {
       const Tensor there = on_device(tensor);
       const Tensor first = reduce(device(), op, there, dims, kDouble, 1);
@@ -177,9 +177,9 @@ TEST_CASE("device: sums of halves do not stick, squares do not overflow, NaN get
 }
 
 TEST_CASE("device: results are rounded once to any dtype, into any layout", "[cuda]") {
-  const Tensor in = filled(kInt, {6, 7, 8}, Layout::kDense, 1), there = on_device(in);
+  const Tensor in = filled(kInt, {6, 7, 8}, MemoryLayout::kDense, 1), there = on_device(in);
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       const Tensor want = filled(dtype, {6, 1, 8}, layout, 2), got = on_device(want);
       for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kAny}) {
         host().run(op, want, in, 2, {});
@@ -209,7 +209,7 @@ TEST_CASE("device: reductions of nothing", "[cuda]") {
 
 TEST_CASE("device: argmax and argmin find the first, and NaN", "[cuda]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : {Dims{4, 1, 6}, Dims{5, 23, 3}, Dims{2, 1500, 2}}) {
         const Tensor in = filled(dtype, sizes, layout, 1);
         if (is_floating_point(dtype)) put(in, in.numel() / 2, std::nan(""));
@@ -242,7 +242,7 @@ TEST_CASE("device: argmax and argmin find the first, and NaN", "[cuda]") {
 
 TEST_CASE("device: running sums and products, forward and backward", "[cuda]") {
   for (const ScalarType dtype : kAllTypes) {
-    for (const Layout layout : kLayouts) {
+    for (const MemoryLayout layout : kLayouts) {
       for (const Dims& sizes : {Dims{4, 30, 3}, Dims{2, 1100, 2}, Dims{3, 0, 2}}) {
         for (const Cumulative op : {Cumulative::kSum, Cumulative::kProd}) {
           for (const bool reverse : {false, true}) {

@@ -64,7 +64,7 @@ constexpr double kSumRoundings = 32;
 double exponential_error(double range) { return range + 4; }
 
 void check_forward(ScalarType x_dtype, ScalarType out_dtype, const Dims& sizes, std::int64_t dim,
-                   Layout layout, double range) {
+                   MemoryLayout layout, double range) {
   CAPTURE(dtype_name(x_dtype), dtype_name(out_dtype), IntArrayRef(sizes).vec(), dim, name_of(layout), range);
   const Tensor x = numbers(x_dtype, sizes, layout, -range, range, 1), wide = as_double(x), exact = like(x);
   const double u = roundoff(x_dtype == kDouble || out_dtype == kDouble);
@@ -99,7 +99,7 @@ Tensor row_sums(const Tensor& values, std::int64_t dim) {
 }
 
 void check_backward(ScalarType g_dtype, ScalarType y_dtype, ScalarType out_dtype, const Dims& sizes,
-                    std::int64_t dim, Layout layout) {
+                    std::int64_t dim, MemoryLayout layout) {
   CAPTURE(dtype_name(g_dtype), dtype_name(y_dtype), dtype_name(out_dtype), IntArrayRef(sizes).vec(), dim,
           name_of(layout));
   const double u = roundoff(g_dtype == kDouble || y_dtype == kDouble || out_dtype == kDouble);
@@ -138,13 +138,14 @@ Tensor softmax_of(const Tensor& x, bool logarithm) {
 
 TEST_CASE("softmax of rows of every length and dtype") {
   for (const std::int64_t n : kLengths) {
-    for (const ScalarType dtype : kFloatTypes) check_forward(dtype, dtype, {3, n}, 1, Layout::kDense, 4);
+    for (const ScalarType dtype : kFloatTypes)
+      check_forward(dtype, dtype, {3, n}, 1, MemoryLayout::kDense, 4);
   }
-  check_forward(kFloat, kFloat, {7, 200}, 1, Layout::kDense, 60);
+  check_forward(kFloat, kFloat, {7, 200}, 1, MemoryLayout::kDense, 60);
 }
 
 TEST_CASE("softmax in every layout and along every dimension") {
-  for (const Layout layout : kLayouts) {
+  for (const MemoryLayout layout : kLayouts) {
     for (const ScalarType dtype : kFloatTypes) {
       for (std::int64_t dim = 0; dim < 3; ++dim) {
         check_forward(dtype, dtype, {5, 33, 18}, dim, layout, 4);
@@ -154,15 +155,15 @@ TEST_CASE("softmax in every layout and along every dimension") {
     check_forward(kHalf, kFloat, {2, 1100, 3}, 1, layout, 4);
     check_backward(kFloat, kFloat, kHalf, {2, 1100, 3}, 1, layout);
   }
-  check_forward(kFloat, kFloat, {9000, 17}, 0, Layout::kDense, 4);
+  check_forward(kFloat, kFloat, {9000, 17}, 0, MemoryLayout::kDense, 4);
 }
 
 TEST_CASE("softmax with mixed dtypes") {
   for (const ScalarType x : kFloatTypes) {
     for (const ScalarType out : kFloatTypes) {
-      check_forward(x, out, {2, 77}, 1, Layout::kDense, 4);
-      check_backward(x, out, x, {2, 77}, 1, Layout::kDense);
-      check_backward(out, out, x, {2, 600}, 1, Layout::kDense);
+      check_forward(x, out, {2, 77}, 1, MemoryLayout::kDense, 4);
+      check_backward(x, out, x, {2, 77}, 1, MemoryLayout::kDense);
+      check_backward(out, out, x, {2, 600}, 1, MemoryLayout::kDense);
     }
   }
 }
@@ -170,18 +171,19 @@ TEST_CASE("softmax with mixed dtypes") {
 TEST_CASE("softmax's gradients for rows of every length") {
   for (const std::int64_t n : kLengths) {
     for (const ScalarType dtype : kFloatTypes) {
-      check_backward(dtype, dtype, dtype, {3, n}, 1, Layout::kDense);
+      check_backward(dtype, dtype, dtype, {3, n}, 1, MemoryLayout::kDense);
     }
   }
 }
 
 TEST_CASE("softmax of nothing, and of one number") {
   for (const Dims& sizes : {Dims{0}, Dims{0, 5}, Dims{5, 0}, Dims{2, 0, 3}}) {
-    check_forward(kFloat, kFloat, sizes, static_cast<std::int64_t>(sizes.size()) - 1, Layout::kDense, 1);
-    check_backward(kFloat, kHalf, kHalf, sizes, 0, Layout::kDense);
+    check_forward(kFloat, kFloat, sizes, static_cast<std::int64_t>(sizes.size()) - 1, MemoryLayout::kDense,
+                  1);
+    check_backward(kFloat, kHalf, kHalf, sizes, 0, MemoryLayout::kDense);
   }
-  check_forward(kFloat, kFloat, {}, 0, Layout::kDense, 1);
-  check_backward(kFloat, kFloat, kFloat, {}, 0, Layout::kDense);
+  check_forward(kFloat, kFloat, {}, 0, MemoryLayout::kDense, 1);
+  check_backward(kFloat, kFloat, kFloat, {}, 0, MemoryLayout::kDense);
 }
 
 TEST_CASE("rows without a finite maximum give NaN, masked elements give 0, on the device too") {
@@ -220,7 +222,8 @@ TEST_CASE("softmax gives the same bits in every layout, and every time") {
       CAPTURE(dtype_name(dtype), n);
       const Dims sizes{3, n, 18};
       Tensor first[4];
-      for (const Layout layout : {Layout::kDense, Layout::kReversed, Layout::kGaps, Layout::kMisaligned}) {
+      for (const MemoryLayout layout :
+           {MemoryLayout::kDense, MemoryLayout::kReversed, MemoryLayout::kGaps, MemoryLayout::kMisaligned}) {
         const Tensor x = on_device(numbers(dtype, sizes, layout, -5, 5, 7));
         const Tensor g = on_device(numbers(dtype, sizes, layout, -1, 1, 8));
         void (*const backward[])(const Tensor&, const Tensor&, const Tensor&, std::int64_t) = {

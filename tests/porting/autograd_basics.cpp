@@ -1,6 +1,6 @@
 // Gradients.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Making tensors, asking what they are, converting them, reaching their data.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 // Reading and writing parts of tensors.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 using namespace torch::indexing;
 

@@ -1,6 +1,6 @@
 // Arithmetic, comparisons, logic, elementary functions, reductions.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Sorting and counting; products and norms of vectors and matrices.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // What printing gives.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 #include <sstream>
 

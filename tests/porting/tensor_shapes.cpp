@@ -1,6 +1,6 @@
 // Shapes: views, joining and splitting, rearranging, padding, windows, resampling.
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 int main() {
   const auto a = torch::arange(6);
