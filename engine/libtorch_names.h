@@ -46,6 +46,8 @@ class ListView {
   ListView(std::initializer_list<T> values) : ListView(values.begin(), values.size()) {}
   ListView(const std::vector<T>& values) : data_(values.data()), size_(values.size()) {}
   template <std::size_t N>
+  ListView(const T (&values)[N]) : data_(values), size_(N) {}
+  template <std::size_t N>
   ListView(const std::array<T, N>& values) : data_(values.data()), size_(N) {}
   ListView(const T* data, std::size_t size) : data_(data), size_(size) {}
 
