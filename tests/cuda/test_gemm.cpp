@@ -30,13 +30,12 @@ const GemmKernels& gemm() { return kernels_for<GemmKernels>(kCUDA); }
 /// A matrix (or a batch) in any dtype and layout, with a copy on the device.
 class Matrix {
  public:
-  enum MemoryLayout { kRowMajor, kColMajor, kPadded, kSparse, kMisaligned, kNegative };
+  enum Layout { kRowMajor, kColMajor, kPadded, kSparse, kMisaligned, kNegative };
 
   const Dtype dtype;
   const i64 rows, cols, batch;
 
-  Matrix(Dtype d, i64 r, i64 c, MemoryLayout layout = kRowMajor, i64 b = 1)
-      : dtype(d), rows(r), cols(c), batch(b) {
+  Matrix(Dtype d, i64 r, i64 c, Layout layout = kRowMajor, i64 b = 1) : dtype(d), rows(r), cols(c), batch(b) {
     row_stride_ = layout == kColMajor ? 1 : layout == kPadded ? c + 3 : layout == kSparse ? 2 * c + 1 : c;
     col_stride_ = layout == kColMajor ? r : layout == kSparse ? 2 : 1;
     batch_stride_ = r * c * 3 + r * 3 + 5;
@@ -145,8 +144,8 @@ void check_product(const Matrix& a, const Matrix& b, const Matrix& c, const Epil
 }
 
 constexpr Dtype kFloats[] = {kFloat, kHalf, kBFloat16};
-constexpr Matrix::MemoryLayout kLayouts[] = {Matrix::kRowMajor, Matrix::kColMajor,   Matrix::kPadded,
-                                             Matrix::kSparse,   Matrix::kMisaligned, Matrix::kNegative};
+constexpr Matrix::Layout kLayouts[] = {Matrix::kRowMajor, Matrix::kColMajor,   Matrix::kPadded,
+                                       Matrix::kSparse,   Matrix::kMisaligned, Matrix::kNegative};
 
 /// Too small for copies of operands to pay, and large enough.
 struct Size {
@@ -159,8 +158,8 @@ constexpr Size kSmall{9, 21, 17}, kLarge{71, 67, 61};
 TEST_CASE("device products of every pair of dtypes and layouts meet their bound") {
   for (const Dtype dtype : kFloats)
     for (const Dtype out : {kFloat, kHalf, kBFloat16, kDouble})
-      for (const Matrix::MemoryLayout la : kLayouts)
-        for (const Matrix::MemoryLayout lb : kLayouts) {
+      for (const Matrix::Layout la : kLayouts)
+        for (const Matrix::Layout lb : kLayouts) {
           CAPTURE(dtype_name(dtype), dtype_name(out), la, lb);
           Matrix a(dtype, kSmall.m, kSmall.k, la), b(dtype, kSmall.k, kSmall.n, lb);
           Matrix c(out, kSmall.m, kSmall.n, kLayouts[(la + lb) % 6]);
@@ -184,8 +183,8 @@ TEST_CASE("device products mix dtypes") {
 }
 
 TEST_CASE("large device products of every layout meet their bound") {
-  for (const Matrix::MemoryLayout la : kLayouts)
-    for (const Matrix::MemoryLayout lb : kLayouts) {
+  for (const Matrix::Layout la : kLayouts)
+    for (const Matrix::Layout lb : kLayouts) {
       CAPTURE(la, lb);
       Matrix a(kHalf, kLarge.m, kLarge.k, la), b(kHalf, kLarge.k, kLarge.n, lb);
       Matrix c(kHalf, kLarge.m, kLarge.n, kLayouts[(la + lb) % 6]);
@@ -273,7 +272,7 @@ TEST_CASE("the device epilogue scales, adds, biases and activates, then rounds o
   for (const Size size : {kSmall, kLarge, Size{9, 21, 0}})
     for (const Dtype dtype : {kFloat, kHalf, kBFloat16, kDouble})
       for (const Dtype other : {dtype, kFloat})
-        for (const Matrix::MemoryLayout layout : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kSparse})
+        for (const Matrix::Layout layout : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kSparse})
           for (int parts = 0; parts < 8; ++parts) {
             const bool adds = parts & 1, biases = parts & 2, activates = parts & 4;
             if (size.m == kLarge.m && layout == Matrix::kSparse && dtype != kHalf) continue;
@@ -394,7 +393,7 @@ TEST_CASE("a device addend may be one row, one column or one number") {
 TEST_CASE("the device addend may be the result itself, and is not read when beta is zero") {
   for (const Size size : {kSmall, kLarge})
     for (const Dtype dtype : {kFloat, kHalf, kDouble})
-      for (const Matrix::MemoryLayout layout : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kSparse}) {
+      for (const Matrix::Layout layout : {Matrix::kRowMajor, Matrix::kColMajor, Matrix::kSparse}) {
         CAPTURE(size.m, dtype_name(dtype), layout);
         Matrix a(dtype, size.m, size.k), b(dtype, size.k, size.n), c(dtype, size.m, size.n, layout);
         Matrix start(dtype, size.m, size.n, layout);
@@ -415,7 +414,7 @@ TEST_CASE("the device addend may be the result itself, and is not read when beta
 
 TEST_CASE("NaN and infinities propagate through device products and their activation") {
   for (const Dtype dtype : {kFloat, kHalf, kBFloat16, kDouble})
-    for (const Matrix::MemoryLayout layout : {Matrix::kRowMajor, Matrix::kSparse}) {
+    for (const Matrix::Layout layout : {Matrix::kRowMajor, Matrix::kSparse}) {
       CAPTURE(dtype_name(dtype), layout);
       Matrix a(dtype, 9, 35, layout), b(dtype, 35, 34), c(dtype, 9, 34);
       a.fill_with(1);
@@ -450,8 +449,8 @@ TEST_CASE("device sums beyond a half's range are formed in fp32") {
 
 TEST_CASE("device float64 products accumulate in fp64, whatever the layout and the partner") {
   for (const Dtype db : {kDouble, kFloat, kHalf})
-    for (const Matrix::MemoryLayout la : kLayouts)
-      for (const Matrix::MemoryLayout lb : kLayouts) {
+    for (const Matrix::Layout la : kLayouts)
+      for (const Matrix::Layout lb : kLayouts) {
         CAPTURE(dtype_name(db), la, lb);
         Matrix a(kDouble, 7, 29, la, 2), b(db, 29, 11, lb, 2), c(kDouble, 7, 11, la, 2),
             f(kFloat, 7, 11, lb, 2);
