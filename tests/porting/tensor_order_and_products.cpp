@@ -100,12 +100,12 @@ int main() {
 
   // Norms
   const double inf = std::numeric_limits<double>::infinity();
-  PORTING_CLOSE(torch::linalg::norm(v), torch::tensor(3.7416574));
-  PORTING_CLOSE(torch::linalg::norm(a, "fro"), torch::tensor(7.4161985));
-  PORTING_CLOSE(torch::linalg::norm(a, inf), torch::tensor(12.0));
-  PORTING_CLOSE(torch::linalg::norm(a, 1), torch::tensor(7.0));
-  PORTING_CLOSE(torch::linalg::vector_norm(a, 3, torch::IntArrayRef({1})), torch::tensor({2.0800838, 6.0}));
-  PORTING_CLOSE(torch::linalg::vector_norm(a, inf), torch::tensor(5.0));
-  PORTING_CLOSE(torch::linalg::matrix_norm(a, -inf), torch::tensor(3.0));
+  PORTING_CLOSE(torch::linalg_norm(v), torch::tensor(3.7416574));
+  PORTING_CLOSE(torch::linalg_norm(a, "fro"), torch::tensor(7.4161985));
+  PORTING_CLOSE(torch::linalg_norm(a, inf), torch::tensor(12.0));
+  PORTING_CLOSE(torch::linalg_norm(a, 1), torch::tensor(7.0));
+  PORTING_CLOSE(torch::linalg_vector_norm(a, 3, torch::IntArrayRef({1})), torch::tensor({2.0800838, 6.0}));
+  PORTING_CLOSE(torch::linalg_vector_norm(a, inf), torch::tensor(5.0));
+  PORTING_CLOSE(torch::linalg_matrix_norm(a, -inf), torch::tensor(3.0));
   return porting::result("tensor_order_and_products");
 }
