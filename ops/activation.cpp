@@ -1,6 +1,7 @@
 // Activation functions, each with its backward operator. In the second derivatives s is sigmoid(x), q = s (1
 // - s).
 
+#include "halftone/engine/nn_functions.h"
 #include "halftone/ops/activation_rule.h"
 #include "halftone/ops/pointwise.h"
 
@@ -357,6 +358,7 @@ Tensor gelu(const Tensor& self, std::string_view approximate) {
 }
 
 Tensor& relu_(Tensor& self) { return ops::dispatch_inplace<ops::Relu>(self); }
+Tensor& relu6_(Tensor& self) { return ops::dispatch_inplace<ops::Relu6>(self); }
 Tensor& leaky_relu_(Tensor& self, const Scalar& negative_slope) {
   return ops::dispatch_inplace<ops::LeakyRelu>(self, negative_slope);
 }

@@ -26,6 +26,9 @@
   X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \
   X(ReluBackward) X(Relu) X(LeakyReluBackward) X(LeakyRelu) X(HardtanhBackward) X(Hardtanh) X(Relu6Backward) X(Relu6) \
   X(SigmoidBackward) X(Sigmoid) X(TanhBackward) X(Tanh) X(SiluBackward) X(Silu) X(LogSigmoidBackward) X(LogSigmoid) \
+  X(HardsigmoidBackward) X(Hardsigmoid) X(HardswishBackward) X(Hardswish) X(ShrinkBackward) X(Hardshrink) \
+  X(Softshrink) X(ThresholdBackward) X(Threshold) X(SoftsignBackward) X(Softsign) X(SeluBackward) X(Selu) \
+  X(CeluBackward) X(Celu) X(PreluBackward) X(Prelu) X(Glu) \
   X(SoftplusBackward) X(Softplus) X(EluBackward) X(Elu) X(MishBackward) X(Mish) X(GeluBackward) X(Gelu) \
   X(Eq) X(Ne) X(Lt) X(Le) X(Gt) X(Ge) X(LogicalAnd) X(LogicalOr) X(LogicalXor) X(LogicalNot) X(Signbit) X(IsNan) X(IsInf) \
   X(IsFinite) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(BitwiseNot) X(BitwiseLeftShift) X(BitwiseRightShift) \
@@ -33,12 +36,13 @@
   X(Amax) X(Amin) X(Max) X(Min) X(Argmax) X(Argmin) X(Var) X(Std) X(Norm) X(Logsumexp) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(LinearWeightBackward) X(Linear) \
   X(LinearRelu) X(LinearGelu) \
-  X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
+  X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(ConvTranspose1d) X(ConvTranspose2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
   X(AvgPool2dBackward) X(AvgPool1d) X(AvgPool2d) X(AdaptiveAvgPool2dBackward) X(AdaptiveAvgPool1d) \
   X(AdaptiveAvgPool2d) \
   X(LayerNormBackward) X(LayerNorm) X(RmsNormBackward) X(RmsNorm) X(GroupNormBackward) X(GroupNorm) \
   X(BatchNormBackward) X(BatchNorm) \
   X(AttentionBackward) X(Attention) \
+  X(LstmGatesBackward) X(LstmGates) X(GruGatesBackward) X(GruGates) X(LstmLayer) X(GruLayer) X(RnnLayer) X(CtcLoss) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
   X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
   X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits) X(PhiloxDropout) X(Dropout) X(EmbeddingBackward) X(Embedding)

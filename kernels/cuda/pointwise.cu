@@ -15,7 +15,7 @@ const PointwiseEntry& entry_of(Fn fn) {
     auto next = all.begin();
     for (const std::span<const PointwiseEntry> list :
          {arith_kernels(), unary_kernels(), unary_backward_kernels(), activation_kernels(), compare_kernels(),
-          loss_kernels(), special_kernels()}) {
+          loss_kernels(), special_kernels(), recurrent_kernels()}) {
       next = std::copy(list.begin(), list.end(), next);
     }
     return all;

@@ -44,6 +44,7 @@ std::span<const PointwiseEntry> activation_kernels();
 std::span<const PointwiseEntry> compare_kernels();
 std::span<const PointwiseEntry> loss_kernels();
 std::span<const PointwiseEntry> special_kernels();
+std::span<const PointwiseEntry> recurrent_kernels();
 
 namespace detail {
 

@@ -10,7 +10,7 @@
   X(ThresholdBackward) X(GeluBackward) X(GeluTanhBackward) X(SiluBackward) X(SoftplusBackward) \
   X(EluBackward) X(SeluBackward) X(CeluBackward) X(HardtanhBackward) X(Relu6Backward) \
   X(HardswishBackward) X(HardsigmoidBackward) X(MishBackward) X(LogSigmoidBackward) \
-  X(SoftsignBackward)
+  X(SoftsignBackward) X(Hardshrink) X(Softshrink) X(ShrinkBackward)
 // clang-format on
 
 #ifdef HALFTONE_FUNCTOR_BODIES
@@ -346,6 +346,37 @@ struct SoftsignBackward {
   HALFTONE_HD V operator()(V g, V x) const {
     const V d = V(1.0) + abs(x);
     return g / d / d;
+  }
+};
+
+/// x, and 0 where |x| <= lambda. Params: lambda.
+struct Hardshrink {
+  double lambda;
+  HALFTONE_HD explicit Hardshrink(const Params& params) : lambda(params.p[0]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V x) const {
+    return select(abs(x) <= V(lambda), V(0.0), x);
+  }
+};
+
+/// x moved towards 0 by lambda, at most to 0; NaN stays. Params: lambda.
+struct Softshrink {
+  double lambda;
+  HALFTONE_HD explicit Softshrink(const Params& params) : lambda(params.p[0]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V x) const {
+    const V moved = select(x < V(0.0), x + V(lambda), x - V(lambda));
+    return select(abs(x) <= V(lambda), V(0.0), moved);
+  }
+};
+
+/// Of both. Params: lambda.
+struct ShrinkBackward {
+  double lambda;
+  HALFTONE_HD explicit ShrinkBackward(const Params& params) : lambda(params.p[0]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V g, V x) const {
+    return select(abs(x) <= V(lambda), V(0.0), g);
   }
 };
 

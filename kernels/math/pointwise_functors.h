@@ -20,6 +20,7 @@
 #include "halftone/kernels/math/arith.h"
 #include "halftone/kernels/math/compare.h"
 #include "halftone/kernels/math/loss.h"
+#include "halftone/kernels/math/recurrent.h"
 #include "halftone/kernels/math/special.h"
 #include "halftone/kernels/math/unary_backward.h"
 
@@ -30,4 +31,5 @@
   HALFTONE_ACTIVATION_FUNCTORS(X)      \
   HALFTONE_COMPARE_FUNCTORS(X)         \
   HALFTONE_LOSS_FUNCTORS(X)            \
-  HALFTONE_SPECIAL_FUNCTORS(X)
+  HALFTONE_SPECIAL_FUNCTORS(X)         \
+  HALFTONE_RECURRENT_FUNCTORS(X)
