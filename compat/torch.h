@@ -34,6 +34,7 @@ template <class... Parts>
 
 #define TORCH_MODULE(Name) HALFTONE_MODULE(Name)
 #define TORCH_ARG(T, name) HALFTONE_ARG(T, name)
+#define FORWARD_HAS_DEFAULT_ARGS(...) HALFTONE_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)
 
 #define HALFTONE_COMPAT_CHECK(macro, condition, ...)                                                  \
   do {                                                                                                \

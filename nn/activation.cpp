@@ -6,9 +6,38 @@ namespace halftone::nn {
 
 namespace {
 
-std::string describe(const ReLUImpl&) { return "ReLU()"; }
+/// ", inplace=true" where it is set.
+const char* inplace(bool on) { return on ? ", inplace=true" : ""; }
+
+std::string describe(const ReLUImpl& m) { return m.options.inplace() ? "ReLU(inplace=true)" : "ReLU()"; }
+std::string describe(const ReLU6Impl& m) { return m.options.inplace() ? "ReLU6(inplace=true)" : "ReLU6()"; }
+std::string describe(const SELUImpl& m) { return m.options.inplace() ? "SELU(inplace=true)" : "SELU()"; }
+std::string describe(const CELUImpl& m) {
+  return concat("CELU(alpha=", m.options.alpha(), inplace(m.options.inplace()), ")");
+}
+std::string describe(const GLUImpl& m) { return concat("GLU(dim=", m.options.dim(), ")"); }
+std::string describe(const HardshrinkImpl& m) { return concat("Hardshrink(", m.options.lambda(), ")"); }
+std::string describe(const SoftshrinkImpl& m) { return concat("Softshrink(", m.options.lambda(), ")"); }
+std::string describe(const ThresholdImpl& m) {
+  return concat("Threshold(threshold=", m.options.threshold(), ", value=", m.options.value(),
+                inplace(m.options.inplace()), ")");
+}
+std::string describe(const HardsigmoidImpl&) { return "Hardsigmoid()"; }
+std::string describe(const HardswishImpl&) { return "Hardswish()"; }
+std::string describe(const LogSigmoidImpl&) { return "LogSigmoid()"; }
+std::string describe(const SoftsignImpl&) { return "Softsign()"; }
+std::string describe(const TanhshrinkImpl&) { return "Tanhshrink()"; }
+std::string describe(const RReLUImpl& m) {
+  return concat("RReLU(lower=", m.options.lower(), ", upper=", m.options.upper(),
+                inplace(m.options.inplace()), ")");
+}
+std::string describe(const PReLUImpl& m) {
+  return concat("PReLU(num_parameters=", m.options.num_parameters(), ")");
+}
+std::string describe(const SoftminImpl& m) { return concat("Softmin(dim=", m.options.dim(), ")"); }
+std::string describe(const Softmax2dImpl&) { return "Softmax2d()"; }
 std::string describe(const LeakyReLUImpl& m) {
-  return concat("LeakyReLU(negative_slope=", m.options.negative_slope(), ")");
+  return concat("LeakyReLU(negative_slope=", m.options.negative_slope(), inplace(m.options.inplace()), ")");
 }
 std::string describe(const GELUImpl& m) { return "GELU(approximate=" + m.options.approximate() + ")"; }
 std::string describe(const SiLUImpl&) { return "SiLU()"; }
@@ -18,9 +47,12 @@ std::string describe(const TanhImpl&) { return "Tanh()"; }
 std::string describe(const SoftplusImpl& m) {
   return concat("Softplus(beta=", m.options.beta(), ", threshold=", m.options.threshold(), ")");
 }
-std::string describe(const ELUImpl& m) { return concat("ELU(alpha=", m.options.alpha(), ")"); }
+std::string describe(const ELUImpl& m) {
+  return concat("ELU(alpha=", m.options.alpha(), inplace(m.options.inplace()), ")");
+}
 std::string describe(const HardtanhImpl& m) {
-  return concat("Hardtanh(min_val=", m.options.min_val(), ", max_val=", m.options.max_val(), ")");
+  return concat("Hardtanh(min_val=", m.options.min_val(), ", max_val=", m.options.max_val(),
+                inplace(m.options.inplace()), ")");
 }
 std::string describe(const SoftmaxImpl& m) { return concat("Softmax(dim=", m.options.dim(), ")"); }
 std::string describe(const LogSoftmaxImpl& m) { return concat("LogSoftmax(dim=", m.options.dim(), ")"); }
@@ -44,5 +76,43 @@ template class ActivationBase<ELUImpl>;
 template class ActivationBase<HardtanhImpl>;
 template class ActivationBase<SoftmaxImpl>;
 template class ActivationBase<LogSoftmaxImpl>;
+template class ActivationBase<ReLU6Impl>;
+template class ActivationBase<SELUImpl>;
+template class ActivationBase<CELUImpl>;
+template class ActivationBase<GLUImpl>;
+template class ActivationBase<HardshrinkImpl>;
+template class ActivationBase<SoftshrinkImpl>;
+template class ActivationBase<ThresholdImpl>;
+template class ActivationBase<HardsigmoidImpl>;
+template class ActivationBase<HardswishImpl>;
+template class ActivationBase<LogSigmoidImpl>;
+template class ActivationBase<SoftsignImpl>;
+template class ActivationBase<TanhshrinkImpl>;
+template class ActivationBase<RReLUImpl>;
+template class ActivationBase<PReLUImpl>;
+template class ActivationBase<SoftminImpl>;
+template class ActivationBase<Softmax2dImpl>;
+
+Tensor RReLUImpl::forward(Tensor input) {
+  return functional::rrelu(std::move(input), functional::RReLUFuncOptions()
+                                                 .lower(options.lower())
+                                                 .upper(options.upper())
+                                                 .training(is_training())
+                                                 .inplace(options.inplace()));
+}
+
+PReLUImpl::PReLUImpl(const PReLUOptions& options) : options(options) { PReLUImpl::reset(); }
+
+void PReLUImpl::reset() {
+  if (options.num_parameters() < 1)
+    fail("PReLU", "num_parameters must be positive, got ", options.num_parameters());
+  weight = register_parameter("weight", full({options.num_parameters()}, options.init()));
+}
+
+Tensor Softmax2dImpl::forward(const Tensor& input) {
+  if (input.dim() != 3 && input.dim() != 4)
+    fail("Softmax2d", "expected (N, C, H, W) or (C, H, W), got ", input);
+  return halftone::softmax(input, -3);
+}
 
 }  // namespace halftone::nn

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "halftone/nn/any_value.h"
 #include "halftone/nn/module_holder.h"
 
 namespace halftone::nn {
@@ -23,19 +25,70 @@ class FunctionalImpl : public Module {
 };
 HALFTONE_MODULE(Functional);
 
-/// Any module that maps one tensor to one tensor, with its type erased: a step of a Sequential. Made from a
-/// module, a holder, a shared pointer to a module, or a function.
+namespace detail {
+
+/// The values that a module's forward() takes where the caller gives fewer (FORWARD_HAS_DEFAULT_ARGS).
+struct DefaultArguments {
+  template <class M>
+  static std::vector<std::pair<std::size_t, AnyValue>> of() {
+    if constexpr (requires { M::forward_default_arguments(); }) {
+      return M::forward_default_arguments();
+    } else {
+      return {};
+    }
+  }
+};
+
+/// Throws Error unless `args`, with the defaults put in, are as many as forward() takes.
+void complete_arguments(const Module& module, std::size_t expected, std::vector<AnyValue>& args,
+                        std::vector<std::pair<std::size_t, AnyValue>> defaults);
+[[noreturn]] void wrong_argument_type(const Module& module, std::size_t index, const std::type_info& expected,
+                                      const std::type_info& got);
+
+/// Calls forward() with values of any types: `call<M>` for a module class whose forward() has one signature.
+template <class Signature>
+struct ForwardCall;
+template <class R, class C, class... Args>
+struct ForwardCall<R (C::*)(Args...)> {
+  template <class M>
+  static AnyValue call(Module& module, std::vector<AnyValue> args) {
+    complete_arguments(module, sizeof...(Args), args, DefaultArguments::of<M>());
+    return call_with(static_cast<M&>(module), args, std::index_sequence_for<Args...>());
+  }
+
+ private:
+  template <class T>
+  static T& argument(const Module& module, std::vector<AnyValue>& args, std::size_t i) {
+    if (T* value = args[i].template try_get<T>()) return *value;
+    wrong_argument_type(module, i, typeid(T), args[i].type_info());
+  }
+  template <class M, std::size_t... I>
+  static AnyValue call_with(M& module, std::vector<AnyValue>& args, std::index_sequence<I...>) {
+    (void)args;
+    return AnyValue(module.forward(argument<std::decay_t<Args>>(module, args, I)...));
+  }
+};
+template <class R, class C, class... Args>
+struct ForwardCall<R (C::*)(Args...) const> : ForwardCall<R (C::*)(Args...)> {};
+
+}  // namespace detail
+
+/// Any module, with its type erased: a step of a Sequential. Made from a module, a holder, a shared pointer
+/// to a module, or a function from one tensor to one tensor. Modules that map one tensor to one tensor may
+/// have any forward(); others need one with a single signature, and are called with exactly its types.
 class AnyModule {
  public:
   AnyModule() = default;
   template <class M>
-  requires std::derived_from<M, Module> AnyModule(std::shared_ptr<M> module)
-      : module_(std::move(module)), forward_(&call<M>) {
-    static_assert(
-        requires(M & m, Tensor x) {
-          { m.forward(x) } -> std::convertible_to<Tensor>;
-        },
-        "the module needs a forward() from one tensor to one tensor");
+  requires std::derived_from<M, Module> AnyModule(std::shared_ptr<M> module) : module_(std::move(module)) {
+    if constexpr (requires(M & m, Tensor x) {
+                    { m.forward(x) } -> std::convertible_to<Tensor>;
+                  }) {
+      tensor_call_ = &call_on_tensor<M>;
+    }
+    if constexpr (requires { &M::forward; }) {
+      value_call_ = &detail::ForwardCall<decltype(&M::forward)>::template call<M>;
+    }
   }
   template <class Holder>
   requires requires { typename Holder::ContainedType; }
@@ -49,14 +102,38 @@ class AnyModule {
            !requires { typename std::remove_cvref_t<F>::ContainedType; }) AnyModule(F&& function)
       : AnyModule(std::make_shared<FunctionalImpl>(std::forward<F>(function))) {}
 
-  Tensor forward(const Tensor& input) const { return forward_(*ptr(), input); }
+  /// The module's forward(). Throws Error when the arguments or the result have other types.
+  template <class ReturnType = Tensor, class... Args>
+  ReturnType forward(Args&&... args) const {
+    if constexpr (std::is_same_v<ReturnType, Tensor> && sizeof...(Args) == 1 &&
+                  (std::is_same_v<std::remove_cvref_t<Args>, Tensor> && ...)) {
+      if (tensor_call_) return tensor_call_(*ptr(), args...);
+    }
+    std::vector<AnyValue> values;
+    (values.push_back(AnyValue(std::forward<Args>(args))), ...);
+    return forward_values(std::move(values)).template get<ReturnType>();
+  }
   Tensor operator()(const Tensor& input) const { return forward(input); }
+  /// The same with values of any types.
+  AnyValue forward_values(std::vector<AnyValue> args) const;
+  /// Whether it maps one tensor to one tensor.
+  bool takes_tensor() const { return tensor_call_ != nullptr; }
+
   /// Throws Error when empty.
   const std::shared_ptr<Module>& ptr() const {
     if (!module_) fail("AnyModule", "the module is empty");
     return module_;
   }
-  /// The module as M. Throws Error when it is another type.
+  /// The module as M (or as what a holder M holds). Throws Error when it is another type.
+  template <class M>
+  auto ptr() const {
+    if constexpr (requires { typename M::ContainedType; }) {
+      return ptr<typename M::ContainedType>();
+    } else {
+      get<M>();
+      return std::static_pointer_cast<M>(module_);
+    }
+  }
   template <class M>
   requires std::derived_from<M, Module> M& get() const {
     if (auto* module = dynamic_cast<M*>(ptr().get())) return *module;
@@ -65,11 +142,9 @@ class AnyModule {
   /// The same as a holder: `any.get<nn::Linear>()`.
   template <class Holder>
   requires requires { typename Holder::ContainedType; }
-  Holder get() const {
-    get<typename Holder::ContainedType>();
-    return Holder(std::static_pointer_cast<typename Holder::ContainedType>(module_));
-  }
+  Holder get() const { return Holder(ptr<typename Holder::ContainedType>()); }
   bool is_empty() const { return !module_; }
+  const std::type_info& type_info() const;
   /// A deep copy. Throws Error when the module cannot be copied.
   AnyModule clone(const optional<Device>& device = nullopt) const {
     AnyModule copy = *this;
@@ -79,12 +154,13 @@ class AnyModule {
 
  private:
   template <class M>
-  static Tensor call(Module& module, const Tensor& input) {
+  static Tensor call_on_tensor(Module& module, const Tensor& input) {
     return static_cast<M&>(module).forward(input);
   }
 
   std::shared_ptr<Module> module_;
-  Tensor (*forward_)(Module&, const Tensor&) = nullptr;
+  Tensor (*tensor_call_)(Module&, const Tensor&) = nullptr;
+  AnyValue (*value_call_)(Module&, std::vector<AnyValue>) = nullptr;
 };
 
 /// A step of a Sequential with its name.
@@ -96,3 +172,11 @@ struct NamedAnyModule {
 };
 
 }  // namespace halftone::nn
+
+/// Inside a module class: the defaults of forward()'s arguments for AnyModule and Sequential, by their index:
+/// `HALFTONE_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(true)})` (libtorch's FORWARD_HAS_DEFAULT_ARGS).
+#define HALFTONE_FORWARD_HAS_DEFAULT_ARGS(...)                                                             \
+  friend struct ::halftone::nn::detail::DefaultArguments;                                                  \
+  static ::std::vector<::std::pair<::std::size_t, ::halftone::nn::AnyValue>> forward_default_arguments() { \
+    return {__VA_ARGS__};                                                                                  \
+  }

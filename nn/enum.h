@@ -33,6 +33,28 @@ struct kZeros {};
 struct kValid {};
 struct kSame {};
 struct kConstant {};
+struct kConvTranspose1D {};
+struct kConvTranspose2D {};
+struct kConvTranspose3D {};
+struct kGELU {};
+struct kSiLU {};
+struct kMish {};
+struct kReflect {};
+struct kReplicate {};
+struct kCircular {};
+struct kNearest {};
+struct kBilinear {};
+struct kBicubic {};
+struct kTrilinear {};
+struct kArea {};
+struct kNearestExact {};
+struct kMax {};
+struct kBorder {};
+struct kReflection {};
+struct kRNN_TANH {};
+struct kRNN_RELU {};
+struct kLSTM {};
+struct kGRU {};
 }  // namespace enumtype
 
 inline constexpr enumtype::kNone kNone{};
@@ -53,6 +75,28 @@ inline constexpr enumtype::kZeros kZeros{};
 inline constexpr enumtype::kValid kValid{};
 inline constexpr enumtype::kSame kSame{};
 inline constexpr enumtype::kConstant kConstant{};
+inline constexpr enumtype::kConvTranspose1D kConvTranspose1D{};
+inline constexpr enumtype::kConvTranspose2D kConvTranspose2D{};
+inline constexpr enumtype::kConvTranspose3D kConvTranspose3D{};
+inline constexpr enumtype::kGELU kGELU{};
+inline constexpr enumtype::kSiLU kSiLU{};
+inline constexpr enumtype::kMish kMish{};
+inline constexpr enumtype::kReflect kReflect{};
+inline constexpr enumtype::kReplicate kReplicate{};
+inline constexpr enumtype::kCircular kCircular{};
+inline constexpr enumtype::kNearest kNearest{};
+inline constexpr enumtype::kBilinear kBilinear{};
+inline constexpr enumtype::kBicubic kBicubic{};
+inline constexpr enumtype::kTrilinear kTrilinear{};
+inline constexpr enumtype::kArea kArea{};
+inline constexpr enumtype::kNearestExact kNearestExact{};
+inline constexpr enumtype::kMax kMax{};
+inline constexpr enumtype::kBorder kBorder{};
+inline constexpr enumtype::kReflection kReflection{};
+inline constexpr enumtype::kRNN_TANH kRNN_TANH{};
+inline constexpr enumtype::kRNN_RELU kRNN_RELU{};
+inline constexpr enumtype::kLSTM kLSTM{};
+inline constexpr enumtype::kGRU kGRU{};
 
 namespace nn {
 

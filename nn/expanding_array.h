@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "halftone/engine/dims.h"
@@ -20,7 +22,9 @@ class ExpandingArray {
   ExpandingArray(std::initializer_list<T> values) { assign(values.begin(), values.size()); }
   ExpandingArray(const std::vector<T>& values) { assign(values.data(), values.size()); }
   ExpandingArray(const std::array<T, D>& values) : values_(values) {}
-  ExpandingArray(IntArrayRef values) { assign(values.data(), values.size()); }
+  ExpandingArray(IntArrayRef values) requires std::is_same_v<T, std::int64_t> {
+    assign(values.data(), values.size());
+  }
 
   std::size_t size() const { return D; }
   const T* data() const { return values_.data(); }
@@ -29,7 +33,7 @@ class ExpandingArray {
   T operator[](std::size_t i) const { return values_[i]; }
   const std::array<T, D>& operator*() const { return values_; }
   const std::array<T, D>* operator->() const { return &values_; }
-  operator IntArrayRef() const { return {values_.data(), D}; }
+  operator IntArrayRef() const requires std::is_same_v<T, std::int64_t> { return {values_.data(), D}; }
 
  private:
   void assign(const T* values, std::size_t count) {
@@ -43,6 +47,20 @@ class ExpandingArray {
   }
 
   std::array<T, D> values_{};
+};
+
+/// D sizes of which some may be left open (nullopt: as in the input).
+template <std::size_t D>
+class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<std::int64_t>> {
+ public:
+  using Base = ExpandingArray<D, std::optional<std::int64_t>>;
+  ExpandingArrayWithOptionalElem(std::int64_t value) : Base(std::optional<std::int64_t>(value)) {}
+  ExpandingArrayWithOptionalElem(std::initializer_list<std::int64_t> values)
+      : ExpandingArrayWithOptionalElem(std::vector<std::int64_t>(values)) {}
+  ExpandingArrayWithOptionalElem(std::initializer_list<std::optional<std::int64_t>> values) : Base(values) {}
+  ExpandingArrayWithOptionalElem(const std::vector<std::int64_t>& values)
+      : Base(std::vector<std::optional<std::int64_t>>(values.begin(), values.end())) {}
+  ExpandingArrayWithOptionalElem(const std::vector<std::optional<std::int64_t>>& values) : Base(values) {}
 };
 
 }  // namespace halftone

@@ -1,5 +1,7 @@
 #include "halftone/nn/functional.h"
 
+#include "halftone/nn/pad_with_input.h"
+
 namespace halftone::nn::functional {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -15,7 +17,11 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
       fail("embedding", "padding_idx ", padding, " is out of range for ", rows, " rows");
     if (padding < 0) padding += rows;
   }
-  return halftone::embedding(weight, input, padding, options.scale_grad_by_freq());
+  if (options.max_norm()) {
+    Tensor table = weight;
+    embedding_renorm_(table, input, *options.max_norm(), options.norm_type());
+  }
+  return halftone::embedding(weight, input, padding, options.scale_grad_by_freq(), options.sparse());
 }
 
 Tensor dropout(Tensor input, const DropoutFuncOptions& options) {
@@ -34,6 +40,8 @@ Tensor pad(const Tensor& input, const PadFuncOptions& options) {
   if (amounts.size() % 2 != 0 || static_cast<std::int64_t>(amounts.size()) > 2 * input.dim())
     fail("pad", "expected up to ", input.dim(), " pairs (before, after) for ", input, ", got ",
          amounts.size(), " numbers");
+  const std::string_view mode = options.mode().name();
+  if (mode != "constant") return nn::detail::pad_with_input(input, amounts, mode);
   Tensor result = input;
   for (std::size_t i = 0; i < amounts.size(); i += 2) {
     const std::int64_t dim = input.dim() - 1 - static_cast<std::int64_t>(i / 2);
@@ -78,19 +86,10 @@ Tensor gelu(const Tensor& input, const GELUFuncOptions& options) {
 
 Tensor silu(const Tensor& input) { return halftone::silu(input); }
 Tensor mish(const Tensor& input) { return halftone::mish(input); }
-Tensor relu6(const Tensor& input) { return halftone::relu6(input); }
 Tensor logsigmoid(const Tensor& input) { return halftone::log_sigmoid(input); }
 
 Tensor softplus(const Tensor& input, const SoftplusFuncOptions& options) {
   return halftone::softplus(input, options.beta(), options.threshold());
-}
-
-Tensor elu(const Tensor& input, const ELUFuncOptions& options) {
-  return halftone::elu(input, options.alpha());
-}
-
-Tensor hardtanh(const Tensor& input, const HardtanhFuncOptions& options) {
-  return halftone::hardtanh(input, options.min_val(), options.max_val());
 }
 
 Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options) {
@@ -161,10 +160,6 @@ Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options) {
 
 Tensor adaptive_avg_pool1d(const Tensor& input, const AdaptiveAvgPool1dFuncOptions& options) {
   return halftone::adaptive_avg_pool1d(input, options.output_size());
-}
-
-Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options) {
-  return halftone::adaptive_avg_pool2d(input, options.output_size());
 }
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,

@@ -73,14 +73,36 @@ void EmbeddingImpl::pretty_print(std::ostream& stream) const {
   stream << "Embedding(num_embeddings=" << options.num_embeddings()
          << ", embedding_dim=" << options.embedding_dim();
   if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
+  if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
+  if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
+  if (options.scale_grad_by_freq()) stream << ", scale_grad_by_freq=true";
   stream << ")";
+}
+
+Embedding Embedding::from_pretrained(const Tensor& embeddings,
+                                     const EmbeddingFromPretrainedOptions& options) {
+  if (!embeddings.defined() || embeddings.dim() != 2) {
+    fail("Embedding", "from_pretrained expects a table (rows, features), got ", embeddings);
+  }
+  Embedding embedding(EmbeddingOptions(embeddings.size(0), embeddings.size(1))
+                          ._weight(embeddings)
+                          .padding_idx(options.padding_idx())
+                          .max_norm(options.max_norm())
+                          .norm_type(options.norm_type())
+                          .scale_grad_by_freq(options.scale_grad_by_freq())
+                          .sparse(options.sparse()));
+  embedding->weight.set_requires_grad(!options.freeze());
+  return embedding;
 }
 
 Tensor EmbeddingImpl::forward(const Tensor& input) {
   return functional::embedding(input, weight,
                                functional::EmbeddingFuncOptions()
                                    .padding_idx(options.padding_idx())
-                                   .scale_grad_by_freq(options.scale_grad_by_freq()));
+                                   .max_norm(options.max_norm())
+                                   .norm_type(options.norm_type())
+                                   .scale_grad_by_freq(options.scale_grad_by_freq())
+                                   .sparse(options.sparse()));
 }
 
 DropoutImpl::DropoutImpl(const DropoutOptions& options) : options(options) { reset(); }

@@ -72,7 +72,16 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
   EmbeddingOptions options;
   Tensor weight;  ///< (num_embeddings, embedding_dim)
 };
-HALFTONE_MODULE(Embedding);
+
+/// Holder of EmbeddingImpl.
+class Embedding : public ModuleHolder<EmbeddingImpl> {
+ public:
+  using ModuleHolder<EmbeddingImpl>::ModuleHolder;
+  using Impl = EmbeddingImpl;
+  /// Around a table (rows, features) that is there.
+  static Embedding from_pretrained(const Tensor& embeddings,
+                                   const EmbeddingFromPretrainedOptions& options = {});
+};
 
 /// In training zeroes elements with probability p and scales the others by 1/(1-p); the identity in
 /// evaluation.

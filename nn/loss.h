@@ -10,21 +10,10 @@ namespace halftone::nn {
 template <class Derived, class Options>
 class LossBase : public Cloneable<Derived> {
  public:
-  explicit LossBase(Options loss_options) : options(std::move(loss_options)) { reset(); }
-  void reset() override {
-    if constexpr (requires { options.weight(); }) own("weight", options.weight());
-    if constexpr (requires { options.pos_weight(); }) own("pos_weight", options.pos_weight());
-  }
+  explicit LossBase(Options options);
+  void reset() override;
   void pretty_print(std::ostream& stream) const override;
   Options options;
-
- private:
-  /// A handle of this module's own on the data, so that converting a copy of the module leaves the original
-  /// alone.
-  void own(const char* name, Tensor& tensor) {
-    if (tensor.defined()) tensor = tensor.detach();
-    this->register_buffer(name, tensor);
-  }
 };
 
 /// Logits against classes.
@@ -116,5 +105,121 @@ class KLDivLossImpl : public LossBase<KLDivLossImpl, KLDivLossOptions> {
   }
 };
 HALFTONE_MODULE(KLDivLoss);
+
+/// Distances against 1 (similar) and -1.
+class HingeEmbeddingLossImpl : public LossBase<HingeEmbeddingLossImpl, HingeEmbeddingLossOptions> {
+ public:
+  explicit HingeEmbeddingLossImpl(HingeEmbeddingLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::hinge_embedding_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(HingeEmbeddingLoss);
+
+/// Hinge loss of scores against one class each.
+class MultiMarginLossImpl : public LossBase<MultiMarginLossImpl, MultiMarginLossOptions> {
+ public:
+  explicit MultiMarginLossImpl(MultiMarginLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::multi_margin_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(MultiMarginLoss);
+
+/// Angles of two batches of vectors against 1 (similar) and -1.
+class CosineEmbeddingLossImpl : public LossBase<CosineEmbeddingLossImpl, CosineEmbeddingLossOptions> {
+ public:
+  explicit CosineEmbeddingLossImpl(CosineEmbeddingLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) {
+    return functional::cosine_embedding_loss(input1, input2, target, options);
+  }
+};
+HALFTONE_MODULE(CosineEmbeddingLoss);
+
+/// Hinge loss of scores against several classes each.
+class MultiLabelMarginLossImpl : public LossBase<MultiLabelMarginLossImpl, MultiLabelMarginLossOptions> {
+ public:
+  explicit MultiLabelMarginLossImpl(MultiLabelMarginLossOptions options = {})
+      : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::multilabel_margin_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(MultiLabelMarginLoss);
+
+/// log(1 + exp(-target x)).
+class SoftMarginLossImpl : public LossBase<SoftMarginLossImpl, SoftMarginLossOptions> {
+ public:
+  explicit SoftMarginLossImpl(SoftMarginLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::soft_margin_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(SoftMarginLoss);
+
+/// Logits against 0 and 1, averaged over the classes.
+class MultiLabelSoftMarginLossImpl
+    : public LossBase<MultiLabelSoftMarginLossImpl, MultiLabelSoftMarginLossOptions> {
+ public:
+  explicit MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginLossOptions options = {})
+      : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::multilabel_soft_margin_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(MultiLabelSoftMarginLoss);
+
+/// How much nearer the anchor is to the positive than to the negative.
+class TripletMarginLossImpl : public LossBase<TripletMarginLossImpl, TripletMarginLossOptions> {
+ public:
+  explicit TripletMarginLossImpl(TripletMarginLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative) {
+    return functional::triplet_margin_loss(anchor, positive, negative, options);
+  }
+};
+HALFTONE_MODULE(TripletMarginLoss);
+
+/// TripletMarginLoss with any distance.
+class TripletMarginWithDistanceLossImpl
+    : public LossBase<TripletMarginWithDistanceLossImpl, TripletMarginWithDistanceLossOptions> {
+ public:
+  explicit TripletMarginWithDistanceLossImpl(TripletMarginWithDistanceLossOptions options = {})
+      : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative) {
+    return functional::triplet_margin_with_distance_loss(anchor, positive, negative, options);
+  }
+};
+HALFTONE_MODULE(TripletMarginWithDistanceLoss);
+
+/// Counts against their rates.
+class PoissonNLLLossImpl : public LossBase<PoissonNLLLossImpl, PoissonNLLLossOptions> {
+ public:
+  explicit PoissonNLLLossImpl(PoissonNLLLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input, const Tensor& target) {
+    return functional::poisson_nll_loss(input, target, options);
+  }
+};
+HALFTONE_MODULE(PoissonNLLLoss);
+
+/// Which of two scores is larger: 1 the first, -1 the second.
+class MarginRankingLossImpl : public LossBase<MarginRankingLossImpl, MarginRankingLossOptions> {
+ public:
+  explicit MarginRankingLossImpl(MarginRankingLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) {
+    return functional::margin_ranking_loss(input1, input2, target, options);
+  }
+};
+HALFTONE_MODULE(MarginRankingLoss);
+
+/// Sequences of log-probabilities against label sequences without alignment.
+class CTCLossImpl : public LossBase<CTCLossImpl, CTCLossOptions> {
+ public:
+  explicit CTCLossImpl(CTCLossOptions options = {}) : LossBase(std::move(options)) {}
+  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                 const Tensor& target_lengths) {
+    return functional::ctc_loss(log_probs, targets, input_lengths, target_lengths, options);
+  }
+};
+HALFTONE_MODULE(CTCLoss);
 
 }  // namespace halftone::nn

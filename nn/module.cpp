@@ -9,19 +9,20 @@
 #include <unordered_set>
 
 #include "halftone/autograd/node.h"
+#include "halftone/nn/type_name.h"
 #include "halftone/engine/archive.h"
 
 namespace halftone::nn {
 
-namespace {
-
-std::string demangle(const char* mangled) {
+std::string type_name(const std::type_info& type) {
   int status = 0;
-  char* text = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
-  std::string result = status == 0 ? text : mangled;
+  char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : type.name();
   std::free(text);
   return result;
 }
+
+namespace {
 
 std::string join(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
@@ -49,7 +50,7 @@ void print_tree(std::ostream& stream, const Module& module, const std::string& i
 }  // namespace
 
 const std::string& Module::name() const {
-  if (name_.empty()) name_ = demangle(typeid(*this).name());
+  if (name_.empty()) name_ = type_name(typeid(*this));
   return name_;
 }
 

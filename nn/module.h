@@ -127,6 +127,8 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<Module> finish_clone(Module* copy, void (*reset)(Module&),
                                        const optional<Device>& device) const;
 
+  OrderedDict<std::string, Tensor> parameters_{"parameter"};
+
  private:
   void copy_values_from(const Module& other, const optional<Device>& device);
   void add_child(std::string name, std::shared_ptr<Module> module);
@@ -138,7 +140,6 @@ class Module : public std::enable_shared_from_this<Module> {
 
   mutable std::string name_;
   bool is_training_ = true;
-  OrderedDict<std::string, Tensor> parameters_{"parameter"};
   OrderedDict<std::string, Tensor> buffers_{"buffer"};
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"submodule"};
 };

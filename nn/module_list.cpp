@@ -24,13 +24,41 @@ std::shared_ptr<Module> ModuleListImpl::clone(const optional<Device>& device) co
 
 void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "ModuleList"; }
 
-void ModuleDictImpl::update(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) {
-  for (const auto& item : modules) register_module(item.key(), item.value());
+void ModuleListImpl::insert_shared(std::size_t index, std::shared_ptr<Module> module) {
+  if (index > size()) fail("ModuleList", "cannot insert at ", index, ": there are ", size(), " modules");
+  modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), module);
+  for (std::size_t i = index; i + 1 < size(); ++i) replace_module(std::to_string(i), modules_[i]);
+  register_module(std::to_string(size() - 1), modules_.back());
+}
+
+void ModuleDictImpl::insert_shared(const std::string& key, std::shared_ptr<Module> module) {
+  if (auto* found = modules_.find(key)) {
+    replace_module(key, module);
+    *found = std::move(module);
+  } else {
+    register_module(key, module);
+    modules_.insert(key, std::move(module));
+  }
+}
+
+void ModuleDictImpl::update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
+  for (const auto& item : modules) insert_shared(item.first, item.second);
+}
+
+std::shared_ptr<Module> ModuleDictImpl::pop(const std::string& key) {
+  std::shared_ptr<Module> module = modules_[key];
+  modules_.erase(key);
+  unregister_module(key);
+  return module;
+}
+
+void ModuleDictImpl::clear() {
+  for (const std::string& key : keys()) pop(key);
 }
 
 std::shared_ptr<Module> ModuleDictImpl::clone(const optional<Device>& device) const {
   auto copy = std::make_shared<ModuleDictImpl>();
-  for (const auto& item : named_children()) copy->register_module(item.key(), item.value()->clone(device));
+  for (const auto& item : modules_) copy->insert_shared(item.key(), item.value()->clone(device));
   copy->train(is_training());
   return copy;
 }

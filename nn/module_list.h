@@ -62,46 +62,79 @@ class ModuleListImpl : public Module {
   ModuleType& at(std::size_t index) const {
     return detail::module_as<ModuleType>(*ptr(index));
   }
+  template <class ModuleType>
+  std::shared_ptr<ModuleType> ptr(std::size_t index) const {
+    at<ModuleType>(index);
+    return std::static_pointer_cast<ModuleType>(ptr(index));
+  }
+  /// Puts a module before the one at `index`; those after it are renamed.
+  template <class M>
+  void insert(std::size_t index, M&& module) {
+    insert_shared(index, detail::shared_module(std::forward<M>(module)));
+  }
 
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override;
   void pretty_print(std::ostream& stream) const override;
 
  private:
   void append(std::shared_ptr<Module> module);
+  void insert_shared(std::size_t index, std::shared_ptr<Module> module);
 
   std::vector<std::shared_ptr<Module>> modules_;
 };
 HALFTONE_MODULE(ModuleList);
 
-/// Submodules by name, in order of insertion; has no forward of its own.
+/// Submodules by name, in order of insertion; has no forward of its own. Iterating gives items with key() and
+/// value().
 class ModuleDictImpl : public Module {
  public:
   ModuleDictImpl() = default;
   explicit ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) {
     update(modules);
   }
+  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
+    update(modules);
+  }
 
+  /// Replaces a module of the same key.
   template <class M>
   void insert(std::string key, M&& module) {
-    register_module(std::move(key), detail::shared_module(std::forward<M>(module)));
+    insert_shared(key, detail::shared_module(std::forward<M>(module)));
   }
-  void update(const OrderedDict<std::string, std::shared_ptr<Module>>& modules);
+  void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
+  /// From another ModuleDict or an OrderedDict.
+  template <class Container>
+  void update(const Container& container) {
+    for (const auto& item : container) insert_shared(item.key(), item.value());
+  }
+  /// Takes a module out. Throws Error when the key is not there.
+  std::shared_ptr<Module> pop(const std::string& key);
+  void clear();
 
-  std::size_t size() const { return named_children().size(); }
-  bool empty() const { return size() == 0; }
-  bool contains(const std::string& key) const { return named_children().contains(key); }
-  std::vector<std::string> keys() const { return named_children().keys(); }
-  std::vector<std::shared_ptr<Module>> values() const { return children(); }
-  OrderedDict<std::string, std::shared_ptr<Module>> items() const { return named_children(); }
+  std::size_t size() const { return modules_.size(); }
+  bool empty() const { return modules_.is_empty(); }
+  bool contains(const std::string& key) const { return modules_.contains(key); }
+  auto begin() { return modules_.begin(); }
+  auto end() { return modules_.end(); }
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
+  std::vector<std::string> keys() const { return modules_.keys(); }
+  std::vector<std::shared_ptr<Module>> values() const { return modules_.values(); }
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const { return modules_.pairs(); }
   /// Throws Error when the key is not there.
-  std::shared_ptr<Module> operator[](const std::string& key) const { return named_children()[key]; }
+  std::shared_ptr<Module> operator[](const std::string& key) const { return modules_[key]; }
   template <class ModuleType>
   ModuleType& at(const std::string& key) const {
-    return detail::module_as<ModuleType>(*named_children()[key]);
+    return detail::module_as<ModuleType>(*modules_[key]);
   }
 
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override;
   void pretty_print(std::ostream& stream) const override;
+
+ private:
+  void insert_shared(const std::string& key, std::shared_ptr<Module> module);
+
+  OrderedDict<std::string, std::shared_ptr<Module>> modules_{"key"};
 };
 HALFTONE_MODULE(ModuleDict);
 

@@ -20,8 +20,27 @@ std::string describe(const char* name, const AvgPoolOptions<D>& o) {
 }
 
 template <std::size_t D>
-std::string describe(const char* name, const AdaptiveAvgPoolOptions<D>& o) {
-  return concat(name, D, "d(output_size=", IntArrayRef(o.output_size()), ")");
+std::string describe(const char* name, const MaxUnpoolOptions<D>& o) {
+  return concat(name, D, "d(kernel_size=", IntArrayRef(o.kernel_size()), ", stride=", IntArrayRef(o.stride()),
+                ", padding=", IntArrayRef(o.padding()), ")");
+}
+
+template <std::size_t D>
+std::string describe(const char* name, const LPPoolOptions<D>& o) {
+  return concat(name, D, "d(norm_type=", o.norm_type(), ", kernel_size=", IntArrayRef(o.kernel_size()),
+                ", stride=", IntArrayRef(o.stride()), ", ceil_mode=", o.ceil_mode() ? "true" : "false", ")");
+}
+
+std::string sizes_text(IntArrayRef sizes) { return concat(sizes); }
+std::string sizes_text(const ExpandingArrayWithOptionalElem<2>& sizes) {
+  const auto one = [](const optional<std::int64_t>& size) { return size ? std::to_string(*size) : "none"; };
+  return "[" + one(sizes[0]) + ", " + one(sizes[1]) + "]";
+}
+
+template <class Options>
+requires requires(Options o) { o.output_size(); }
+std::string describe(const char* name, const Options& o) {
+  return concat(name, o.output_size().size(), "d(output_size=", sizes_text(o.output_size()), ")");
 }
 
 template <std::size_t D>
@@ -32,9 +51,21 @@ template <std::size_t D>
 const char* family(const AvgPoolOptions<D>&) {
   return "AvgPool";
 }
-template <std::size_t D>
-const char* family(const AdaptiveAvgPoolOptions<D>&) {
+template <class OutputSize>
+const char* family(const AdaptiveAvgPoolOptions<OutputSize>&) {
   return "AdaptiveAvgPool";
+}
+template <class OutputSize>
+const char* family(const AdaptiveMaxPoolOptions<OutputSize>&) {
+  return "AdaptiveMaxPool";
+}
+template <std::size_t D>
+const char* family(const MaxUnpoolOptions<D>&) {
+  return "MaxUnpool";
+}
+template <std::size_t D>
+const char* family(const LPPoolOptions<D>&) {
+  return "LPPool";
 }
 
 }  // namespace
@@ -50,5 +81,29 @@ template class PoolBase<AvgPool1dImpl, AvgPool1dOptions>;
 template class PoolBase<AvgPool2dImpl, AvgPool2dOptions>;
 template class PoolBase<AdaptiveAvgPool1dImpl, AdaptiveAvgPool1dOptions>;
 template class PoolBase<AdaptiveAvgPool2dImpl, AdaptiveAvgPool2dOptions>;
+template class PoolBase<AdaptiveMaxPool1dImpl, AdaptiveMaxPool1dOptions>;
+template class PoolBase<AdaptiveMaxPool2dImpl, AdaptiveMaxPool2dOptions>;
+template class PoolBase<MaxUnpool1dImpl, MaxUnpool1dOptions>;
+template class PoolBase<MaxUnpool2dImpl, MaxUnpool2dOptions>;
+template class PoolBase<LPPool1dImpl, LPPool1dOptions>;
+template class PoolBase<LPPool2dImpl, LPPool2dOptions>;
+
+Tensor MaxUnpool1dImpl::forward(const Tensor& input, const Tensor& indices,
+                                const optional<std::vector<std::int64_t>>& output_size) {
+  return functional::max_unpool1d(input, indices,
+                                  functional::MaxUnpool1dFuncOptions(options.kernel_size())
+                                      .stride(options.stride())
+                                      .padding(options.padding())
+                                      .output_size(output_size));
+}
+
+Tensor MaxUnpool2dImpl::forward(const Tensor& input, const Tensor& indices,
+                                const optional<std::vector<std::int64_t>>& output_size) {
+  return functional::max_unpool2d(input, indices,
+                                  functional::MaxUnpool2dFuncOptions(options.kernel_size())
+                                      .stride(options.stride())
+                                      .padding(options.padding())
+                                      .output_size(output_size));
+}
 
 }  // namespace halftone::nn

@@ -23,8 +23,23 @@ SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& module
 }
 
 Tensor SequentialImpl::forward(Tensor input) {
-  for (const AnyModule& step : steps_) input = step.forward(input);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].takes_tensor()) {
+      input = steps_[i].forward(input);
+      continue;
+    }
+    // From here on values have any types.
+    std::vector<AnyValue> values{AnyValue(std::move(input))};
+    for (; i < steps_.size(); ++i) values = {steps_[i].forward_values(std::move(values))};
+    return values[0].get<Tensor>();
+  }
   return input;
+}
+
+AnyValue SequentialImpl::forward_values(std::vector<AnyValue> inputs) const {
+  if (steps_.empty()) fail("Sequential", "cannot call forward() on an empty Sequential");
+  for (const AnyModule& step : steps_) inputs = {step.forward_values(std::move(inputs))};
+  return inputs[0];
 }
 
 void SequentialImpl::append(std::string name, AnyModule module) {

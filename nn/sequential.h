@@ -22,8 +22,22 @@ class SequentialImpl : public Module {
   explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules);
   explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& modules);
 
-  /// The input itself when there are no steps.
+  /// Each step gets what the one before gave. The input itself when there are no steps.
   Tensor forward(Tensor input);
+  /// The same for steps of other types: `model->forward<int>(x)`, `model->forward(x, y)`.
+  template <class ReturnType, class... Inputs>
+  ReturnType forward(Inputs&&... inputs) {
+    std::vector<AnyValue> values;
+    (values.push_back(AnyValue(std::forward<Inputs>(inputs))), ...);
+    return forward_values(std::move(values)).template get<ReturnType>();
+  }
+  template <class First, class Second, class... Rest>
+  Tensor forward(First&& first, Second&& second, Rest&&... rest) {
+    std::vector<AnyValue> values{AnyValue(std::forward<First>(first)),
+                                 AnyValue(std::forward<Second>(second))};
+    (values.push_back(AnyValue(std::forward<Rest>(rest))), ...);
+    return forward_values(std::move(values)).template get<Tensor>();
+  }
 
   template <class M>
   requires std::is_constructible_v<AnyModule, M>
@@ -33,6 +47,7 @@ class SequentialImpl : public Module {
   void push_back(std::string name, M&& module) {
     append(std::move(name), AnyModule(std::forward<M>(module)));
   }
+  void push_back(NamedAnyModule named) { append(std::move(named.name), std::move(named.module)); }
   template <class Container>
   void extend(const Container& modules) {
     for (const auto& module : modules) push_back(module);
@@ -46,6 +61,10 @@ class SequentialImpl : public Module {
   auto end() const { return steps_.end(); }
   /// Throws Error when the index is out of range.
   std::shared_ptr<Module> ptr(std::size_t index) const { return step(index).ptr(); }
+  template <class M>
+  auto ptr(std::size_t index) const {
+    return step(index).template ptr<M>();
+  }
   std::shared_ptr<Module> operator[](std::size_t index) const { return ptr(index); }
   /// Throws Error when the step is of another type.
   template <class M>
@@ -58,6 +77,7 @@ class SequentialImpl : public Module {
 
  private:
   void append(std::string name, AnyModule module);
+  AnyValue forward_values(std::vector<AnyValue> inputs) const;
   const AnyModule& step(std::size_t index) const;
 
   std::vector<AnyModule> steps_;

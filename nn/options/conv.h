@@ -26,6 +26,23 @@ class ConvPadding {
   bool same_ = false;
 };
 
+/// What a convolution's padding is filled with: kZeros, kReflect, kReplicate or kCircular.
+class ConvPaddingMode {
+ public:
+  enum class Kind : std::uint8_t { kZeros, kReflect, kReplicate, kCircular };
+  ConvPaddingMode(enumtype::kZeros) : kind_(Kind::kZeros) {}
+  ConvPaddingMode(enumtype::kReflect) : kind_(Kind::kReflect) {}
+  ConvPaddingMode(enumtype::kReplicate) : kind_(Kind::kReplicate) {}
+  ConvPaddingMode(enumtype::kCircular) : kind_(Kind::kCircular) {}
+  Kind kind() const { return kind_; }
+  bool is_zeros() const { return kind_ == Kind::kZeros; }
+  /// "zeros", "reflect", "replicate" or "circular".
+  const char* name() const;
+
+ private:
+  Kind kind_;
+};
+
 /// Options of Conv1d and Conv2d.
 template <std::size_t D>
 struct ConvOptions {
@@ -39,11 +56,29 @@ struct ConvOptions {
   HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
   HALFTONE_ARG(std::int64_t, groups) = 1;
   HALFTONE_ARG(bool, bias) = true;
-  /// What the padding is filled with: zeros.
-  HALFTONE_ARG(enumtype::kZeros, padding_mode) = kZeros;
+  HALFTONE_ARG(ConvPaddingMode, padding_mode) = kZeros;
 };
 using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
+
+/// Options of ConvTranspose1d and ConvTranspose2d; the padding mode can only be kZeros.
+template <std::size_t D>
+struct ConvTransposeOptions {
+  ConvTransposeOptions(std::int64_t in_channels, std::int64_t out_channels, ExpandingArray<D> kernel_size)
+      : in_channels_(in_channels), out_channels_(out_channels), kernel_size_(kernel_size) {}
+  HALFTONE_ARG(std::int64_t, in_channels);
+  HALFTONE_ARG(std::int64_t, out_channels);
+  HALFTONE_ARG(ExpandingArray<D>, kernel_size);
+  HALFTONE_ARG(ExpandingArray<D>, stride) = 1;
+  HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
+  HALFTONE_ARG(ExpandingArray<D>, output_padding) = 0;
+  HALFTONE_ARG(std::int64_t, groups) = 1;
+  HALFTONE_ARG(bool, bias) = true;
+  HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
+  HALFTONE_ARG(ConvPaddingMode, padding_mode) = kZeros;
+};
+using ConvTranspose1dOptions = ConvTransposeOptions<1>;
+using ConvTranspose2dOptions = ConvTransposeOptions<2>;
 
 namespace functional {
 
@@ -58,6 +93,19 @@ struct ConvFuncOptions {
 };
 using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
+
+/// Options of functional::conv_transpose1d and conv_transpose2d.
+template <std::size_t D>
+struct ConvTransposeFuncOptions {
+  HALFTONE_ARG(Tensor, bias) = Tensor();
+  HALFTONE_ARG(ExpandingArray<D>, stride) = 1;
+  HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
+  HALFTONE_ARG(ExpandingArray<D>, output_padding) = 0;
+  HALFTONE_ARG(std::int64_t, groups) = 1;
+  HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
+};
+using ConvTranspose1dFuncOptions = ConvTransposeFuncOptions<1>;
+using ConvTranspose2dFuncOptions = ConvTransposeFuncOptions<2>;
 
 }  // namespace functional
 }  // namespace halftone::nn

@@ -30,16 +30,30 @@ struct UnflattenOptions {
   HALFTONE_ARG(std::vector<std::int64_t>, sizes);
 };
 
-/// Options of Embedding. The gradient of row `padding_idx` is zero.
+/// Options of Embedding. The gradient of row `padding_idx` is zero. max_norm: rows are brought down to this
+/// norm before they are read. sparse: only false is supported.
 struct EmbeddingOptions {
   EmbeddingOptions(std::int64_t num_embeddings, std::int64_t embedding_dim)
       : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
   HALFTONE_ARG(std::int64_t, num_embeddings);
   HALFTONE_ARG(std::int64_t, embedding_dim);
   HALFTONE_ARG(optional<std::int64_t>, padding_idx) = nullopt;
+  HALFTONE_ARG(optional<double>, max_norm) = nullopt;
+  HALFTONE_ARG(double, norm_type) = 2;
   HALFTONE_ARG(bool, scale_grad_by_freq) = false;
+  HALFTONE_ARG(bool, sparse) = false;
   /// Initial weight, (num_embeddings, embedding_dim); drawn from N(0, 1) when undefined.
   HALFTONE_ARG(Tensor, _weight) = Tensor();
+};
+
+/// Options of Embedding::from_pretrained. freeze: the table takes no gradients.
+struct EmbeddingFromPretrainedOptions {
+  HALFTONE_ARG(bool, freeze) = true;
+  HALFTONE_ARG(optional<std::int64_t>, padding_idx) = nullopt;
+  HALFTONE_ARG(optional<double>, max_norm) = nullopt;
+  HALFTONE_ARG(double, norm_type) = 2;
+  HALFTONE_ARG(bool, scale_grad_by_freq) = false;
+  HALFTONE_ARG(bool, sparse) = false;
 };
 
 /// Options of Dropout.
@@ -49,7 +63,20 @@ struct DropoutOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
+using Dropout2dOptions = DropoutOptions;
+using Dropout3dOptions = DropoutOptions;
+using AlphaDropoutOptions = DropoutOptions;
+using FeatureAlphaDropoutOptions = DropoutOptions;
+
 namespace functional {
+
+/// Options of functional::alpha_dropout and feature_alpha_dropout.
+struct AlphaDropoutFuncOptions {
+  HALFTONE_ARG(double, p) = 0.5;
+  HALFTONE_ARG(bool, training) = false;
+  HALFTONE_ARG(bool, inplace) = false;
+};
+using FeatureAlphaDropoutFuncOptions = AlphaDropoutFuncOptions;
 
 /// Options of functional::dropout.
 struct DropoutFuncOptions {
@@ -58,17 +85,36 @@ struct DropoutFuncOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
+using Dropout2dFuncOptions = DropoutFuncOptions;
+using Dropout3dFuncOptions = DropoutFuncOptions;
+
 /// Options of functional::embedding.
 struct EmbeddingFuncOptions {
   HALFTONE_ARG(optional<std::int64_t>, padding_idx) = nullopt;
+  HALFTONE_ARG(optional<double>, max_norm) = nullopt;
+  HALFTONE_ARG(double, norm_type) = 2;
   HALFTONE_ARG(bool, scale_grad_by_freq) = false;
+  HALFTONE_ARG(bool, sparse) = false;
+};
+
+/// How functional::pad fills: kConstant, kReflect (without the edge), kReplicate or kCircular.
+class PadMode {
+ public:
+  PadMode(enumtype::kConstant) : name_("constant") {}
+  PadMode(enumtype::kReflect) : name_("reflect") {}
+  PadMode(enumtype::kReplicate) : name_("replicate") {}
+  PadMode(enumtype::kCircular) : name_("circular") {}
+  const char* name() const { return name_; }
+
+ private:
+  const char* name_;
 };
 
 /// Options of functional::pad: pairs (before, after), the last dimension first. Negative amounts crop.
 struct PadFuncOptions {
   PadFuncOptions(std::vector<std::int64_t> pad) : pad_(std::move(pad)) {}
   HALFTONE_ARG(std::vector<std::int64_t>, pad);
-  HALFTONE_ARG(enumtype::kConstant, mode) = kConstant;
+  HALFTONE_ARG(PadMode, mode) = kConstant;
   HALFTONE_ARG(double, value) = 0;
 };
 

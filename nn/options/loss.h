@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "halftone/engine/arg.h"
 #include "halftone/engine/tensor.h"
 #include "halftone/nn/enum.h"
@@ -78,6 +80,89 @@ struct KLDivLossOptions {
   HALFTONE_ARG(bool, log_target) = false;
 };
 
+/// Options of HingeEmbeddingLoss: x where the target is 1, max(0, margin - x) where it is -1.
+struct HingeEmbeddingLossOptions {
+  HALFTONE_ARG(double, margin) = 1;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of MultiMarginLoss: sums of max(0, margin - x[target] + x[i])^p, p 1 or 2, over the other classes.
+struct MultiMarginLossOptions {
+  HALFTONE_ARG(std::int64_t, p) = 1;
+  HALFTONE_ARG(double, margin) = 1;
+  HALFTONE_ARG(Tensor, weight) = Tensor();
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of CosineEmbeddingLoss: 1 - cos where the target is 1, max(0, cos - margin) where it is -1.
+struct CosineEmbeddingLossOptions {
+  HALFTONE_ARG(double, margin) = 0;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of MultiLabelMarginLoss.
+struct MultiLabelMarginLossOptions {
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction> MultiLabelMarginLossOptions(
+      Reduction reduction = kMean)
+      : reduction_(reduction) {}
+  HALFTONE_ARG(LossReduction, reduction);
+};
+
+/// Options of SoftMarginLoss: log(1 + exp(-target x)).
+struct SoftMarginLossOptions {
+  template <class Reduction = LossReduction>
+  requires std::is_convertible_v<Reduction, LossReduction> SoftMarginLossOptions(Reduction reduction = kMean)
+      : reduction_(reduction) {}
+  HALFTONE_ARG(LossReduction, reduction);
+};
+
+/// Options of MultiLabelSoftMarginLoss.
+struct MultiLabelSoftMarginLossOptions {
+  HALFTONE_ARG(Tensor, weight) = Tensor();
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of TripletMarginLoss: max(0, |a - p| - |a - n| + margin); swap: the nearer of a and p counts for
+/// n.
+struct TripletMarginLossOptions {
+  HALFTONE_ARG(double, margin) = 1;
+  HALFTONE_ARG(double, p) = 2;
+  HALFTONE_ARG(double, eps) = 1e-6;
+  HALFTONE_ARG(bool, swap) = false;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of TripletMarginWithDistanceLoss: the same with any distance of two tensors.
+struct TripletMarginWithDistanceLossOptions {
+  using distance_function_t = std::function<Tensor(const Tensor&, const Tensor&)>;
+  HALFTONE_ARG(optional<distance_function_t>, distance_function) = nullopt;
+  HALFTONE_ARG(double, margin) = 1;
+  HALFTONE_ARG(bool, swap) = false;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of CTCLoss. zero_infinity: losses of targets that do not fit their input count as 0.
+struct CTCLossOptions {
+  HALFTONE_ARG(std::int64_t, blank) = 0;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+  HALFTONE_ARG(bool, zero_infinity) = false;
+};
+
+/// Options of PoissonNLLLoss: exp(x) - t x (log_input) or x - t log(x + eps); full adds Stirling's term.
+struct PoissonNLLLossOptions {
+  HALFTONE_ARG(bool, log_input) = true;
+  HALFTONE_ARG(bool, full) = false;
+  HALFTONE_ARG(double, eps) = 1e-8;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
+/// Options of MarginRankingLoss: max(0, -target (x1 - x2) + margin).
+struct MarginRankingLossOptions {
+  HALFTONE_ARG(double, margin) = 0;
+  HALFTONE_ARG(LossReduction, reduction) = kMean;
+};
+
 namespace functional {
 using CrossEntropyFuncOptions = CrossEntropyLossOptions;
 using NLLLossFuncOptions = NLLLossOptions;
@@ -88,5 +173,16 @@ using HuberLossFuncOptions = HuberLossOptions;
 using BinaryCrossEntropyFuncOptions = BCELossOptions;
 using BinaryCrossEntropyWithLogitsFuncOptions = BCEWithLogitsLossOptions;
 using KLDivFuncOptions = KLDivLossOptions;
+using HingeEmbeddingLossFuncOptions = HingeEmbeddingLossOptions;
+using MultiMarginLossFuncOptions = MultiMarginLossOptions;
+using CosineEmbeddingLossFuncOptions = CosineEmbeddingLossOptions;
+using MultilabelMarginLossFuncOptions = MultiLabelMarginLossOptions;
+using SoftMarginLossFuncOptions = SoftMarginLossOptions;
+using MultilabelSoftMarginLossFuncOptions = MultiLabelSoftMarginLossOptions;
+using TripletMarginLossFuncOptions = TripletMarginLossOptions;
+using TripletMarginWithDistanceLossFuncOptions = TripletMarginWithDistanceLossOptions;
+using CTCLossFuncOptions = CTCLossOptions;
+using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
+using MarginRankingLossFuncOptions = MarginRankingLossOptions;
 }  // namespace functional
 }  // namespace halftone::nn

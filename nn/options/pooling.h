@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "halftone/engine/arg.h"
 #include "halftone/nn/enum.h"
 #include "halftone/nn/expanding_array.h"
@@ -33,14 +35,47 @@ struct AvgPoolOptions {
 using AvgPool1dOptions = AvgPoolOptions<1>;
 using AvgPool2dOptions = AvgPoolOptions<2>;
 
-/// Options of AdaptiveAvgPool1d and AdaptiveAvgPool2d.
-template <std::size_t D>
+/// Options of AdaptiveAvgPool1d and AdaptiveAvgPool2d. In two dimensions a size may be nullopt: the input's.
+template <class OutputSize>
 struct AdaptiveAvgPoolOptions {
-  AdaptiveAvgPoolOptions(ExpandingArray<D> output_size) : output_size_(output_size) {}
-  HALFTONE_ARG(ExpandingArray<D>, output_size);
+  AdaptiveAvgPoolOptions(OutputSize output_size) : output_size_(output_size) {}
+  HALFTONE_ARG(OutputSize, output_size);
 };
-using AdaptiveAvgPool1dOptions = AdaptiveAvgPoolOptions<1>;
-using AdaptiveAvgPool2dOptions = AdaptiveAvgPoolOptions<2>;
+using AdaptiveAvgPool1dOptions = AdaptiveAvgPoolOptions<ExpandingArray<1>>;
+using AdaptiveAvgPool2dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<2>>;
+
+/// Options of AdaptiveMaxPool1d and AdaptiveMaxPool2d.
+template <class OutputSize>
+struct AdaptiveMaxPoolOptions {
+  AdaptiveMaxPoolOptions(OutputSize output_size) : output_size_(output_size) {}
+  HALFTONE_ARG(OutputSize, output_size);
+};
+using AdaptiveMaxPool1dOptions = AdaptiveMaxPoolOptions<ExpandingArray<1>>;
+using AdaptiveMaxPool2dOptions = AdaptiveMaxPoolOptions<ExpandingArrayWithOptionalElem<2>>;
+
+/// Options of MaxUnpool1d and MaxUnpool2d. The stride defaults to the kernel size.
+template <std::size_t D>
+struct MaxUnpoolOptions {
+  MaxUnpoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  HALFTONE_ARG(ExpandingArray<D>, kernel_size);
+  HALFTONE_ARG(ExpandingArray<D>, stride);
+  HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
+};
+using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
+using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
+
+/// Options of LPPool1d and LPPool2d. The stride defaults to the kernel size.
+template <std::size_t D>
+struct LPPoolOptions {
+  LPPoolOptions(double norm_type, ExpandingArray<D> kernel_size)
+      : norm_type_(norm_type), kernel_size_(kernel_size), stride_(kernel_size) {}
+  HALFTONE_ARG(double, norm_type);
+  HALFTONE_ARG(ExpandingArray<D>, kernel_size);
+  HALFTONE_ARG(ExpandingArray<D>, stride);
+  HALFTONE_ARG(bool, ceil_mode) = false;
+};
+using LPPool1dOptions = LPPoolOptions<1>;
+using LPPool2dOptions = LPPoolOptions<2>;
 
 namespace functional {
 using MaxPool1dFuncOptions = MaxPool1dOptions;
@@ -49,5 +84,22 @@ using AvgPool1dFuncOptions = AvgPool1dOptions;
 using AvgPool2dFuncOptions = AvgPool2dOptions;
 using AdaptiveAvgPool1dFuncOptions = AdaptiveAvgPool1dOptions;
 using AdaptiveAvgPool2dFuncOptions = AdaptiveAvgPool2dOptions;
+using AdaptiveMaxPool1dFuncOptions = AdaptiveMaxPool1dOptions;
+using AdaptiveMaxPool2dFuncOptions = AdaptiveMaxPool2dOptions;
+using LPPool1dFuncOptions = LPPool1dOptions;
+using LPPool2dFuncOptions = LPPool2dOptions;
+
+/// Options of functional::max_unpool1d and max_unpool2d. output_size: which of the sizes that pool to the
+/// input's.
+template <std::size_t D>
+struct MaxUnpoolFuncOptions {
+  MaxUnpoolFuncOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  HALFTONE_ARG(ExpandingArray<D>, kernel_size);
+  HALFTONE_ARG(ExpandingArray<D>, stride);
+  HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
+  HALFTONE_ARG(optional<std::vector<std::int64_t>>, output_size) = nullopt;
+};
+using MaxUnpool1dFuncOptions = MaxUnpoolFuncOptions<1>;
+using MaxUnpool2dFuncOptions = MaxUnpoolFuncOptions<2>;
 }  // namespace functional
 }  // namespace halftone::nn

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "halftone/engine/nn_functions.h"
+#include "halftone/nn/options/layers.h"
+
+/// More of torch::nn::functional; included by functional.h.
+namespace halftone::nn::functional {
+
+/// Channels of each sample of (N, C, ...) normalised by their own statistics.
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
+/// (N, C, ...).
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options);
+Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& options);
+Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& options);
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityFuncOptions& options = {});
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& options = {});
+/// Bags of rows of `weight`: the rows of a two-dimensional input, or pieces of a one-dimensional one at the
+/// offsets.
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options = {});
+
+}  // namespace halftone::nn::functional

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <typeinfo>
+
+namespace halftone::nn {
+
+/// The name of a type as it stands in a program.
+std::string type_name(const std::type_info& type);
+
+}  // namespace halftone::nn
