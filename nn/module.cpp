@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "halftone/autograd/node.h"
+#include "halftone/engine/archive.h"
 #include "halftone/nn/type_name.h"
 #include "halftone/engine/archive.h"
 
