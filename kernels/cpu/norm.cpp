@@ -30,7 +30,7 @@ void forward_in(const Tensor& out, const Tensor& mean, const Tensor& rstd, const
   const std::vector<T> all_weights = factors<T>(weight), all_biases = factors<T>(bias);
   parallel_for(s.rows, row_grain(s.row_size()), [&](i64 begin, i64 end) {
     Factors<T> weights(all_weights, s, T(1)), biases(all_biases, s, T(0));
-    Block<T> block;
+    Block<T> block, written;
     for (i64 r = begin; r < end; ++r) {
       NormRow<T> row;
       if (s.frozen) {
@@ -44,9 +44,10 @@ void forward_in(const Tensor& out, const Tensor& mean, const Tensor& rstd, const
         vars.set(r, m.var);
       }
       for_each_block(s, r, [&](const Run& run) {
-        from.load(run, block, row.mean);
-        blocks.apply(block.at, weights.block(run), biases.block(run), padded(run.count), row);
-        to.store(run, block);
+        const T* const values = from.load(run, block, row.mean);
+        T* const result = to.target(run, written);
+        blocks.apply(result, values, weights.block(run), biases.block(run), padded(run.count), row);
+        to.store(run, result);
       });
     }
   });

@@ -84,24 +84,24 @@ class Backward {
     } else {
       row = normalizer<T>(moments(x_, s_, r), s_.eps);
     }
-    Block<T> grad, values;
+    Block<T> grad_block, value_block, written;
+    const T *grad = nullptr, *values = nullptr;
     const auto load = [&](const Run& run) {
-      g_.load(run, grad, T(0));
-      x_.load(run, values, T(0));
+      grad = g_.load(run, grad_block, T(0));
+      values = x_.load(run, value_block, T(0));
     };
     double sum_h = 0, sum_hx = 0;
     if (!s_.frozen || segments) {
       for_each_block(s_, r, [&](const Run& run) {
         load(run);
         if (per_segment) {
-          const NormSums part = blocks.products(grad.at, values.at, ones(), padded(run.count), row);
+          const NormSums part = blocks.products(grad, values, ones(), padded(run.count), row);
           segments[run.segment].first += part.first;
           segments[run.segment].second += part.second;
           sum_h += part.first * static_cast<double>(weights.of(run));
           sum_hx += part.second * static_cast<double>(weights.of(run));
         } else {
-          const NormSums part =
-              blocks.products(grad.at, values.at, weights.block(run), padded(run.count), row);
+          const NormSums part = blocks.products(grad, values, weights.block(run), padded(run.count), row);
           sum_h += part.first;
           sum_hx += part.second;
         }
@@ -110,14 +110,16 @@ class Backward {
     const auto n = static_cast<double>(s_.row_size());
     const T mean_h = s_.centered && !s_.frozen ? static_cast<T>(sum_h / n) : T(0);
     const T mean_hx = s_.frozen ? T(0) : static_cast<T>(sum_hx / n);
+    const bool one_block = s_.segments == 1 && s_.length <= kNormBlock && grad != nullptr;
     for_each_block(s_, r, [&](const Run& run) {
-      load(run);
+      if (!one_block) load(run);
       if (weight_sums) {
-        blocks.accumulate(weight_sums + run.begin, weight_sums + padded(s_.length) + run.begin, grad.at,
-                          values.at, padded(run.count), row);
+        blocks.accumulate(weight_sums + run.begin, weight_sums + padded(s_.length) + run.begin, grad, values,
+                          padded(run.count), row);
       }
-      blocks.gradient(grad.at, values.at, weights.block(run), padded(run.count), row, mean_h, mean_hx);
-      gx_.store(run, grad);
+      T* const result = gx_.target(run, written);
+      blocks.gradient(result, grad, values, weights.block(run), padded(run.count), row, mean_h, mean_hx);
+      gx_.store(run, result);
     });
   }
 

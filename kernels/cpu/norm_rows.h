@@ -30,11 +30,11 @@ template <class T>
 struct NormBlocks {
   double (*sum)(const T* x, std::int64_t n, T shift);
   NormSums (*moments)(const T* x, std::int64_t n, T center);
-  void (*apply)(T* x, const T* weight, const T* bias, std::int64_t n, const NormRow<T>& row);
+  void (*apply)(T* out, const T* x, const T* weight, const T* bias, std::int64_t n, const NormRow<T>& row);
   NormSums (*products)(const T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row);
   void (*accumulate)(T* gw, T* gb, const T* g, const T* x, std::int64_t n, const NormRow<T>& row);
-  void (*gradient)(T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row, T mean_h,
-                   T mean_hx);
+  void (*gradient)(T* out, const T* g, const T* x, const T* weight, std::int64_t n, const NormRow<T>& row,
+                   T mean_h, T mean_hx);
 };
 
 /// The functions of the current instruction set. T is float or double.
@@ -54,7 +54,7 @@ struct Run {
   i64 row, segment, begin, count;
 };
 
-/// Reads and writes runs of a contiguous tensor.
+/// Reads and writes runs of a contiguous tensor: where they lie, if they are whole vectors of T.
 template <class T>
 class Runs {
  public:
@@ -62,16 +62,27 @@ class Runs {
       : data_(static_cast<std::byte*>(x.data_ptr())),
         element_size_(static_cast<i64>(x.element_size())),
         shape_(shape),
+        is_direct_(x.scalar_type() == dtype_of<T>),
         load_(loader<T>(x.scalar_type())),
         store_(storer<T>(x.scalar_type())) {}
 
-  void load(const Run& run, Block<T>& block, T padding) const {
+  /// The run's elements and `padding` up to a whole vector, in `block` if they have to be copied.
+  const T* load(const Run& run, Block<T>& block, T padding) const {
+    if (is_direct(run)) return reinterpret_cast<const T*>(address(run));
     load_(block.at, address(run), 1, run.count);
     std::fill(block.at + run.count, block.at + padded(run.count), padding);
+    return block.at;
   }
-  void store(const Run& run, const Block<T>& block) const { store_(address(run), 1, block.at, run.count); }
+  /// Where to write the run's elements and padding; store() follows.
+  T* target(const Run& run, Block<T>& block) const {
+    return is_direct(run) ? reinterpret_cast<T*>(address(run)) : block.at;
+  }
+  void store(const Run& run, const T* values) const {
+    if (!is_direct(run)) store_(address(run), 1, values, run.count);
+  }
 
  private:
+  bool is_direct(const Run& run) const { return is_direct_ && run.count % kRowPadding == 0; }
   std::byte* address(const Run& run) const {
     return data_ +
            (run.row * shape_.row_step + run.segment * shape_.segment_step + run.begin) * element_size_;
@@ -80,6 +91,7 @@ class Runs {
   std::byte* data_;
   i64 element_size_;
   const NormShape& shape_;
+  bool is_direct_;
   Loader<T> load_;
   Storer<T> store_;
 };
@@ -106,15 +118,15 @@ Moments exact_moments(const Runs<T>& x, const NormShape& s, i64 row) {
   Moments m{0, 0};
   if (s.centered) {
     for_each_block(s, row, [&](const Run& run) {
-      x.load(run, block, T(0));
-      for (i64 i = 0; i < run.count; ++i) m.mean += static_cast<double>(block.at[i]);
+      const T* const values = x.load(run, block, T(0));
+      for (i64 i = 0; i < run.count; ++i) m.mean += static_cast<double>(values[i]);
     });
     m.mean /= n;
   }
   for_each_block(s, row, [&](const Run& run) {
-    x.load(run, block, T(0));
+    const T* const values = x.load(run, block, T(0));
     for (i64 i = 0; i < run.count; ++i) {
-      const double d = static_cast<double>(block.at[i]) - m.mean;
+      const double d = static_cast<double>(values[i]) - m.mean;
       m.var += d * d;
     }
   });
@@ -122,38 +134,41 @@ Moments exact_moments(const Runs<T>& x, const NormShape& s, i64 row) {
   return m;
 }
 
+/// In one pass over memory: each block's mean and its squares about that while it is in the first-level
+/// cache, blocks put together in fp64 (Chan, Golub and LeVeque 1983).
 template <class T>
 Moments moments(const Runs<T>& x, const NormShape& s, i64 row) {
   constexpr double kSmallestSum = 1e-25;  // below, squares lost bits to underflow
   const auto n = static_cast<double>(s.row_size());
   const NormBlocks<T>& blocks = norm_blocks<T>();
   Block<T> block;
-  T center = 0;
-  double mean = 0;
-  if (s.centered) {
-    x.load(Run{row, 0, 0, 1}, block, T(0));
-    const T shift = block.at[0];
-    double sum = 0;
-    for_each_block(s, row, [&](const Run& run) {
-      x.load(run, block, shift);
-      sum += blocks.sum(block.at, padded(run.count), shift);
-    });
-    mean = static_cast<double>(shift) + sum / n;
-    center = static_cast<T>(mean);
-  }
-  NormSums sums;
+  double seen = 0, mean = 0, squares = 0;  // squares about the mean of what was seen
   for_each_block(s, row, [&](const Run& run) {
-    x.load(run, block, center);
-    const NormSums part = blocks.moments(block.at, padded(run.count), center);
-    sums.first += part.first;
-    sums.second += part.second;
+    const auto count = static_cast<double>(run.count);
+    T* const copy = block.at;
+    const T* const values = x.load(run, block, T(0));
+    const auto pad = [&](T padding) {
+      if (values == copy) std::fill(copy + run.count, copy + padded(run.count), padding);
+    };
+    if (!s.centered) {
+      squares += blocks.moments(values, padded(run.count), T(0)).second;
+      return;
+    }
+    const T shift = values[0];
+    pad(shift);
+    const T center =
+        static_cast<T>(static_cast<double>(shift) + blocks.sum(values, padded(run.count), shift) / count);
+    pad(center);
+    const NormSums sums = blocks.moments(values, padded(run.count), center);
+    const double rest = sums.first / count, delta = static_cast<double>(center) + rest - mean;
+    mean += delta * (count / (seen + count));
+    squares += sums.second - sums.first * rest + delta * delta * (seen * count / (seen + count));
+    seen += count;
   });
-  if (std::is_same_v<T, float> && !(sums.second >= kSmallestSum && std::isfinite(sums.second))) {
+  if (std::is_same_v<T, float> && !(squares >= kSmallestSum && std::isfinite(squares))) {
     return exact_moments(x, s, row);
   }
-  // About the rounded mean; corrected to the mean itself.
-  const double var = s.centered ? (sums.second - sums.first * sums.first / n) / n : sums.second / n;
-  return {mean, std::max(var, 0.0)};
+  return {mean, std::max(squares / n, 0.0)};
 }
 
 /// One number per row in a contiguous tensor, which may be undefined.
