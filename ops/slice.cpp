@@ -256,6 +256,58 @@ struct DiagonalBackward : Operator {
   }
 };
 HALFTONE_REGISTER_OPERATOR(DiagonalBackward)
+
+namespace {
+
+/// A tensor taken apart along one dimension: one node for all pieces, whose gradient is theirs put together
+/// in one pass. (A slice of its own for every piece would make the whole's zeros once per piece.)
+class PiecesNode final : public autograd::Node {
+ public:
+  /// `joins`: cat or stack.
+  PiecesNode(const char* name, const Tensor& self, const std::vector<Tensor>& pieces, std::int64_t dim,
+             Tensor (*joins)(const TensorList&, std::int64_t))
+      : Node(name), dim_(dim), joins_(joins) {
+    add_input(self);
+    set_output_count(static_cast<std::uint32_t>(pieces.size()));
+    sizes_.reserve(pieces.size());
+    for (const Tensor& piece : pieces) sizes_.push_back(piece.sizes().dims());
+  }
+
+  Gradients apply(Gradients gradients) override {
+    TensorOptions options;
+    for (const Tensor& gradient : gradients) {
+      if (gradient.defined()) options = gradient.options();
+    }
+    std::vector<Tensor> parts;
+    parts.reserve(sizes_.size());
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const bool known = i < gradients.size() && gradients[i].defined();
+      parts.push_back(known ? gradients[i] : zeros({}, options).expand(sizes_[i]));
+    }
+    return {joins_(parts, dim_)};
+  }
+
+ private:
+  std::int64_t dim_;
+  Tensor (*joins_)(const TensorList&, std::int64_t);
+  std::vector<Dims> sizes_;
+};
+
+/// Makes `pieces`, which together are `self`, differentiable views of it.
+std::vector<Tensor> record_pieces(const char* name, const Tensor& self, std::vector<Tensor> pieces,
+                                  std::int64_t dim, Tensor (*joins)(const TensorList&, std::int64_t)) {
+  IntrusivePtr<autograd::Node> node;
+  if (GradMode::is_enabled() && autograd::wants_grad(self)) {
+    node = make_intrusive<PiecesNode>(name, self, pieces, dim, joins);
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    autograd::set_view_of(pieces[i], self);
+    if (node) autograd::set_history(pieces[i], node, static_cast<std::uint32_t>(i));
+  }
+  return pieces;
+}
+
+}  // namespace
 }  // namespace ops
 
 Tensor select(const Tensor& self, std::int64_t dim, std::int64_t index) {
@@ -293,26 +345,29 @@ std::vector<Tensor> split(const Tensor& self, std::int64_t split_size, std::int6
   std::int64_t start = 0;
   do {
     const std::int64_t length = std::min(split_size, size - start);
-    pieces.push_back(narrow(self, d, start, length));
+    pieces.push_back(ops::alias_slice(self, d, start, length, 1));
     start += length;
   } while (start < size);
-  return pieces;
+  return ops::record_pieces("split", self, std::move(pieces), d, &cat);
 }
 
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, std::int64_t dim) {
   const std::int64_t d = wrap_dim("split", dim, self.dim());
   std::int64_t total = 0;
-  for (std::int64_t size : split_sizes) total += size;
+  for (std::int64_t size : split_sizes) {
+    if (size < 0) fail("split", "sizes ", split_sizes, " contain a negative one");
+    total += size;
+  }
   if (self.dim() == 0 || total != self.size(d)) {
     fail("split", "sizes ", split_sizes, " do not add up to dimension ", dim, " of ", self);
   }
   std::vector<Tensor> pieces;
   std::int64_t start = 0;
   for (std::int64_t size : split_sizes) {
-    pieces.push_back(narrow(self, d, start, size));
+    pieces.push_back(ops::alias_slice(self, d, start, size, 1));
     start += size;
   }
-  return pieces;
+  return ops::record_pieces("split", self, std::move(pieces), d, &cat);
 }
 
 std::vector<Tensor> chunk(const Tensor& self, std::int64_t chunks, std::int64_t dim) {
@@ -330,8 +385,8 @@ std::vector<Tensor> unbind(const Tensor& self, std::int64_t dim) {
   const std::int64_t d = wrap_dim("unbind", dim, self.dim());
   if (self.dim() == 0) fail("unbind", "a 0-d tensor cannot be taken apart");
   std::vector<Tensor> slices;
-  for (std::int64_t i = 0; i < self.size(d); ++i) slices.push_back(select(self, d, i));
-  return slices;
+  for (std::int64_t i = 0; i < self.size(d); ++i) slices.push_back(ops::alias_select(self, d, i));
+  return ops::record_pieces("unbind", self, std::move(slices), d, &stack);
 }
 
 Tensor select_backward(const Tensor& grad, IntArrayRef input_sizes, std::int64_t dim, std::int64_t index) {

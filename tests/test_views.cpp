@@ -182,6 +182,43 @@ TEST_CASE("gradients flow back through views of views") {
   CHECK(values(x.grad()) == values(expected));
 }
 
+TEST_CASE("pieces of a tensor have one gradient, put together in one pass") {
+  const Tensor x = leaf(counted({2, 6}));
+  const auto pieces = x.split({1, 3, 2}, 1);
+  CHECK(autograd::grad_fn(pieces[0]) == autograd::grad_fn(pieces[2]));
+  (pieces[0].sum() * 2 + (pieces[2] * pieces[2]).sum()).backward();  // nothing flows to pieces[1]
+  CHECK(values(x.grad()) == List{2, 0, 0, 0, 8, 10, 2, 0, 0, 0, 20, 22});
+
+  const Tensor y = leaf(counted({3, 2}));
+  const auto rows = y.unbind(0);
+  const Tensor once = autograd::grad({(rows[0] * rows[2] * rows[2]).sum()}, {y}, {}, std::nullopt, true)[0];
+  CHECK(values(once) == List{16, 25, 0, 0, 0, 10});
+  once.sum().backward();  // and again
+  CHECK(values(y.grad()) == List{8, 10, 0, 0, 8, 12});
+
+  const Tensor z = leaf(counted({4}));
+  auto halves = (z * 1).chunk(2);
+  halves[1].mul_(3.0);  // a write through one piece
+  halves[0].add_(halves[1]);
+  halves[0].sum().backward();
+  CHECK(values(z.grad()) == List{1, 1, 3, 3});
+
+  const auto empty = leaf(zeros({0, 2})).split(2);
+  CHECK(empty.size() == 1);
+  empty[0].sum().backward();
+}
+
+TEST_CASE("the gradient of many pieces takes memory for the whole once") {
+  const Tensor x = leaf(ones({256, 1000}));
+  Tensor sum = zeros({1000});
+  for (const Tensor& row : x.unbind(0)) sum = sum + row;
+  const std::size_t before = memory_stats(kCPU).allocated;
+  reset_peak_memory_stats(kCPU);
+  sum.sum().backward();
+  CHECK(memory_stats(kCPU).peak - before < 4 * x.nbytes());
+  CHECK(values(x.grad().sum()) == List{256000});
+}
+
 TEST_CASE("cat and stack join, promote and skip old empty tensors") {
   const Tensor a = counted({2, 2}), b = ones({1, 2}, kHalf);
   const Tensor joined = cat({a, b});
