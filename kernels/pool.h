@@ -29,6 +29,14 @@ struct PoolShape {
   }
 };
 
+/// Bits of the number of an element in its window, of which the largest says "none"; 0: more than fit into a
+/// byte.
+inline int number_bits(const PoolShape& s) { return s.kh * s.kw <= 15 ? 4 : s.kh * s.kw <= 255 ? 8 : 0; }
+/// Bytes that the numbers of a line of outputs take.
+inline std::int64_t number_bytes(const PoolShape& s) {
+  return number_bits(s) == 4 ? (s.ow() + 1) / 2 : s.ow();
+}
+
 /// Adaptive pooling: output i covers inputs floor(i * in / out) .. ceil((i + 1) * in / out), as in PyTorch.
 struct AdaptivePoolShape {
   std::int64_t planes = 0, h = 1, w = 0, oh = 1, ow = 0;
@@ -39,10 +47,12 @@ struct AdaptivePoolShape {
 /// fp32 (fp64 for float64) and rounded once. Every plane is computed by one thread, so results do not depend
 /// on their number.
 struct PoolKernels {
-  /// `indices` (int64): where in its plane each maximum stands, y * w + x. A NaN wins, of several the last;
-  /// of equal maxima the first. A dilated window may miss the input altogether: -inf, index -1.
+  /// `indices`: where each maximum stands. int64: in its plane, y * w + x. uint8: in its window, the number
+  /// ky * kw + kx in number_bits(shape) bits; with 4 bits a line takes (ow + 1) / 2 bytes, even columns in
+  /// the low halves. A NaN wins, of several the last; of equal maxima the first. A dilated window may miss
+  /// the input altogether: -inf, index -1 or all bits of the number set.
   void (*max_forward)(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& shape);
-  /// `indices` as max_forward gives them.
+  /// `indices` as max_forward gives them, of either dtype.
   void (*max_backward)(const Tensor& gx, const Tensor& gy, const Tensor& indices, const PoolShape& shape);
   void (*avg_forward)(const Tensor& out, const Tensor& x, const PoolShape& shape);
   void (*avg_backward)(const Tensor& gx, const Tensor& gy, const PoolShape& shape);

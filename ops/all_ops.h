@@ -36,7 +36,8 @@
   X(Amax) X(Amin) X(Max) X(Min) X(Argmax) X(Argmin) X(Var) X(Std) X(Norm) X(Logsumexp) \
   X(MatmulToSize) X(Mm) X(Bmm) X(Mv) X(Dot) X(Outer) X(Matmul) X(Addmm) X(Baddbmm) X(LinearWeightBackward) X(Linear) \
   X(LinearRelu) X(LinearGelu) \
-  X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(ConvTranspose1d) X(ConvTranspose2d) X(MaxPool2dBackward) X(MaxPool1d) X(MaxPool2d) \
+  X(Conv2dBackwardInput) X(Conv2dBackwardWeight) X(Conv1d) X(Conv2d) X(ConvTranspose1d) X(ConvTranspose2d) X(MaxPool2dBackward) X(MaxPool1d) \
+  X(MaxPool1dWithIndices) X(MaxPool2d) X(MaxPool2dWithIndices) \
   X(AvgPool2dBackward) X(AvgPool1d) X(AvgPool2d) X(AdaptiveAvgPool2dBackward) X(AdaptiveAvgPool1d) \
   X(AdaptiveAvgPool2d) \
   X(LayerNormBackward) X(LayerNorm) X(RmsNormBackward) X(RmsNorm) X(GroupNormBackward) X(GroupNorm) \

@@ -1,4 +1,5 @@
-// Maxima of sliding windows. Where each maximum stands is found on the way and is all that backward keeps.
+// Maxima of sliding windows. Where each maximum stands is found on the way and is all that backward keeps: a
+// byte, the element's number in its window, where windows are small enough.
 
 #include "halftone/ops/pool_shape.h"
 
@@ -12,8 +13,10 @@ using Sizes = std::vector<std::int64_t>;
 
 }  // namespace
 
-/// Throws Error unless every index lies in its plane, or is -1.
+/// Throws Error unless every index lies in its plane, or is -1. (The numbers of elements in windows are
+/// checked by the kernels as they read them.)
 void check_places(const Tensor& places, const PoolShape& s) {
+  if (places.scalar_type() == kByte) return;
   const std::int64_t* place = places.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < places.numel(); ++i) {
     if (place[i] < -1 || place[i] >= s.h * s.w) {
@@ -22,11 +25,28 @@ void check_places(const Tensor& places, const PoolShape& s) {
   }
 }
 
+/// Places in their planes (int64, -1: none) from numbers in their windows.
+Tensor unpack_places(const Tensor& numbers, const PoolShape& s) {
+  if (numbers.scalar_type() != kByte) return numbers;
+  const TensorOptions options = TensorOptions(kLong).device(numbers.device());
+  Tensor n = numbers.to(kLong);
+  if (number_bits(s) == 4) {
+    n = flatten(stack({remainder(n, 16), floor_divide(n, 16)}, -1), -2).narrow(-1, 0, s.ow());
+  }
+  const Tensor row = floor_divide(n, s.kw), column = remainder(n, s.kw);
+  const Tensor tops = (arange(s.oh(), options) * s.stride_h - s.pad_h).unsqueeze(-1);
+  const Tensor lefts = arange(s.ow(), options) * s.stride_w - s.pad_w;
+  const Tensor places = (tops + row * s.dil_h) * s.w + lefts + column * s.dil_w;
+  return masked_fill(places, eq(n, (1 << number_bits(s)) - 1), -1);
+}
+
 struct MaxPool2dBackward : Operator {
   static constexpr Schema schema{
       "max_pool2d_backward",
       {"grad", "indices", "input_size", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "dtype"},
-      "gradient of max_pool2d, in dtype: every grad added where indices say the maximum stood"};
+      "gradient of max_pool2d, in dtype: every grad added where indices say the maximum stood (int64: in its "
+      "plane; "
+      "uint8: in its window)"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
                                  IntArrayRef, IntArrayRef, bool, ScalarType) = &halftone::max_pool2d_backward;
   static constexpr auto precision = amp::Precision::kAny;
@@ -37,8 +57,12 @@ struct MaxPool2dBackward : Operator {
                     bool ceil_mode, ScalarType dtype) {
     const PoolShape s =
         pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
-    if (indices.scalar_type() != kLong || !(indices.sizes() == grad.sizes())) {
-      fail(schema.name, "expected int64 indices shaped like the gradient ", grad, ", got ", indices);
+    const bool is_place = indices.scalar_type() == kLong && indices.sizes() == grad.sizes();
+    const bool is_number = indices.scalar_type() == kByte && number_bits(s) != 0 &&
+                           indices.sizes() == pooled_sizes(input_size, 2, s.oh(), number_bytes(s));
+    if (!is_place && !is_number) {
+      fail(schema.name, "expected int64 indices shaped like the gradient ", grad,
+           ", or the packed ones that max_pool2d keeps, got ", indices);
     }
     return pool_gradient_meta(schema.name, grad, pooled_sizes(input_size, 2, s.oh(), s.ow()), input_size,
                               dtype);
@@ -53,11 +77,14 @@ struct MaxPool2dBackward : Operator {
     if (places.is_cpu()) check_places(places, s);  // a device looks up only what lies in the plane
     kernels(out).max_backward(out, grad.contiguous(), places, s);
   }
-  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef, IntArrayRef, IntArrayRef,
-                            IntArrayRef, IntArrayRef, bool, ScalarType) {
+  static Gradients backward(const Saved& s, const Tensor& v, IntArrayRef input_size, IntArrayRef kernel_size,
+                            IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
+                            ScalarType) {
     Gradients grads(2, Tensor());
     if (!s.needs(0)) return grads;
-    const Tensor places = flatten(s.input(1), -2);
+    const PoolShape shape =
+        pool_shape(schema.name, 2, input_size, kernel_size, stride, padding, dilation, ceil_mode);
+    const Tensor places = flatten(unpack_places(s.input(1), shape), -2);
     const Tensor read = gather(flatten(v, -2), -1, clamp_min(places, 0));
     grads[0] = reshape(masked_fill(read, lt(places, 0), 0), s.sizes(0));  // -1: the window met no input
     return grads;
@@ -74,6 +101,8 @@ struct MaxPool2dBackward : Operator {
       Sizes{2, 3}, Sizes{1, 0}, Sizes{1, 2}, true, kDouble);
     s(s.rand({0, 1, 2, 2}), s.randint({0, 1, 2, 2}, 0, 16), Sizes{0, 1, 4, 4}, Sizes{2}, Sizes{}, Sizes{0},
       Sizes{1}, false, kDouble);
+    s(s.rand({2, 1, 2, 3}), s.randint({2, 1, 2, 2}, 0, 4).to(kByte), Sizes{2, 1, 4, 7}, Sizes{2}, Sizes{},
+      Sizes{0}, Sizes{1}, false, kDouble);
     s(s.rand({1, 1, 1}), s.randint({1, 1, 1}, 0, 4), Sizes{1, 2, 2}, Sizes{2}, Sizes{}, Sizes{0}, Sizes{1},
       false,
       kFloat)
@@ -84,8 +113,9 @@ HALFTONE_REGISTER_OPERATOR(MaxPool2dBackward)
 
 namespace {
 
-/// What max_pool1d and max_pool2d share; `Op` declares the schema. Results: the maxima and their places.
-template <class Op, int kSpatial>
+/// What the maxima share; `Op` declares the schema. Results: the maxima and where they stood, which is public
+/// where `kPlaces` and else packed for backward.
+template <class Op, int kSpatial, bool kPlaces>
 struct MaxPool : Operator {
   static constexpr auto precision = amp::Precision::kAny;
   static constexpr Keep saves = keep_result(1);
@@ -97,7 +127,8 @@ struct MaxPool : Operator {
         pool_shape(op, kSpatial, x.sizes(), kernel_size, stride, padding, dilation, ceil_mode);
     check_pool_input(op, x);
     const Dims sizes = pooled_sizes(x.sizes(), kSpatial, s.oh(), s.ow());
-    return {like(x, sizes), like(x, sizes, kLong)};
+    if (kPlaces || number_bits(s) == 0) return {like(x, sizes), like(x, sizes, kLong)};
+    return {like(x, sizes), like(x, pooled_sizes(x.sizes(), kSpatial, s.oh(), number_bytes(s)), kByte)};
   }
   static void run(const std::array<Tensor, 2>& out, const Tensor& x, IntArrayRef kernel_size,
                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
@@ -119,7 +150,7 @@ struct MaxPool : Operator {
 
 }  // namespace
 
-struct MaxPool1d : MaxPool<MaxPool1d, 1> {
+struct MaxPool1d : MaxPool<MaxPool1d, 1, false> {
   static constexpr Schema schema{"max_pool1d",
                                  {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
                                  "maxima of sliding windows over (N, C, L)"};
@@ -133,7 +164,17 @@ struct MaxPool1d : MaxPool<MaxPool1d, 1> {
 };
 HALFTONE_REGISTER_OPERATOR(MaxPool1d)
 
-struct MaxPool2d : MaxPool<MaxPool2d, 2> {
+struct MaxPool1dWithIndices : MaxPool<MaxPool1dWithIndices, 1, true> {
+  static constexpr Schema schema{"max_pool1d_with_indices",
+                                 {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
+                                 "maxima of sliding windows over (N, C, L), and where each stood"};
+  static constexpr std::tuple<Tensor, Tensor> (*api)(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
+                                                     IntArrayRef, bool) = &halftone::max_pool1d_with_indices;
+  static void samples(Samples& s) { MaxPool1d::samples(s); }
+};
+HALFTONE_REGISTER_OPERATOR(MaxPool1dWithIndices)
+
+struct MaxPool2d : MaxPool<MaxPool2d, 2, false> {
   static constexpr Schema schema{"max_pool2d",
                                  {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
                                  "maxima of sliding windows over (N, C, H, W)"};
@@ -148,30 +189,43 @@ struct MaxPool2d : MaxPool<MaxPool2d, 2> {
 };
 HALFTONE_REGISTER_OPERATOR(MaxPool2d)
 
+struct MaxPool2dWithIndices : MaxPool<MaxPool2dWithIndices, 2, true> {
+  static constexpr Schema schema{
+      "max_pool2d_with_indices",
+      {"self", "kernel_size", "stride", "padding", "dilation", "ceil_mode"},
+      "maxima of sliding windows over (N, C, H, W), and where in its plane each stood"};
+  static constexpr std::tuple<Tensor, Tensor> (*api)(const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef,
+                                                     IntArrayRef, bool) = &halftone::max_pool2d_with_indices;
+  static void samples(Samples& s) { MaxPool2d::samples(s); }
+};
+HALFTONE_REGISTER_OPERATOR(MaxPool2dWithIndices)
+
 }  // namespace ops
 
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel_size,
                                                    IntArrayRef stride, IntArrayRef padding,
                                                    IntArrayRef dilation, bool ceil_mode) {
-  auto result = ops::dispatch<ops::MaxPool1d>(self, kernel_size, stride, padding, dilation, ceil_mode);
+  auto result =
+      ops::dispatch<ops::MaxPool1dWithIndices>(self, kernel_size, stride, padding, dilation, ceil_mode);
   return {std::move(result[0]), std::move(result[1])};
 }
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel_size,
                                                    IntArrayRef stride, IntArrayRef padding,
                                                    IntArrayRef dilation, bool ceil_mode) {
-  auto result = ops::dispatch<ops::MaxPool2d>(self, kernel_size, stride, padding, dilation, ceil_mode);
+  auto result =
+      ops::dispatch<ops::MaxPool2dWithIndices>(self, kernel_size, stride, padding, dilation, ceil_mode);
   return {std::move(result[0]), std::move(result[1])};
 }
 
 Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
-  return std::get<0>(max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+  return ops::dispatch<ops::MaxPool1d>(self, kernel_size, stride, padding, dilation, ceil_mode)[0];
 }
 
 Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {
-  return std::get<0>(max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
+  return ops::dispatch<ops::MaxPool2d>(self, kernel_size, stride, padding, dilation, ceil_mode)[0];
 }
 
 Tensor max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntArrayRef input_size,

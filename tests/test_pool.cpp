@@ -112,6 +112,15 @@ TEST_CASE("max pooling takes the first maximum and remembers where it was") {
       for (i64 i = 0; i < gx.numel(); ++i)
         all = all && close(get(gx, i), expected[static_cast<std::size_t>(i)], dtype);
       CHECK(all);
+
+      // Packed to the number in the window: the same maxima and gradients.
+      const Tensor number = make({s.planes, oh, number_bytes(s)}, kByte),
+                   packed_y = make({s.planes, oh, ow}, dtype);
+      const Tensor packed_gx = make({s.planes, s.h, s.w}, dtype);
+      pool().max_forward(packed_y, number, x, s);
+      pool().max_backward(packed_gx, gy, number, s);
+      CHECK(std::memcmp(packed_y.data_ptr(), y.data_ptr(), y.nbytes()) == 0);
+      CHECK(std::memcmp(packed_gx.data_ptr(), gx.data_ptr(), gx.nbytes()) == 0);
     }
 }
 

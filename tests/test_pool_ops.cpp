@@ -99,4 +99,26 @@ TEST_CASE("pooling refuses what does not fit, by name", "[pool]") {
     max_pool2d_backward(ones({1, 1, 1}), full({1, 1, 1}, 9), {1, 2, 2}, 2, {}, 0, 1, false, kFloat);
   };
   CHECK_THROWS_WITH(test::finish(wrong_index), Contains("index 9"));
+  const Tensor four = full({1, 1, 1}, 4).to(kByte), two = full({1, 1, 1}, 2).to(kByte);
+  const auto wrong_number = [&] {
+    max_pool2d_backward(ones({1, 1, 1}), four, {1, 2, 2}, 2, {}, 0, 1, false, kFloat);
+  };
+  CHECK_THROWS_WITH(test::finish(wrong_number), Contains("4"));
+  const auto in_padding = [&] {  // an element of the window, but not of the plane
+    max_pool2d_backward(ones({1, 1, 1}), two, {1, 1, 1}, 2, 2, 1, 1, false, kFloat);
+  };
+  CHECK_THROWS_WITH(test::finish(in_padding), Contains("2"));
+  CHECK_THROWS_WITH(max_pool2d_backward(ones({1, 1, 1}), two, {1, 20, 20}, 20, {}, 0, 1, false, kFloat),
+                    Contains("expected int64 indices"));
+}
+
+TEST_CASE("max pooling keeps four bits per window, more where windows are large") {
+  const auto kept = [](std::int64_t kernel) {
+    const Tensor x = randn({2, 3, 40, 40}).requires_grad_();
+    return autograd::saved_bytes(max_pool2d(x, kernel).sum());
+  };
+  CHECK(kept(2) == 2 * 3 * 20 * 10);
+  CHECK(kept(3) == 2 * 3 * 13 * 7);
+  CHECK(kept(4) == 2 * 3 * 10 * 10);
+  CHECK(kept(20) == 2 * 3 * 2 * 2 * 8);
 }

@@ -40,7 +40,7 @@ class PlaneReader {
   std::vector<Real> buffer_;
 };
 
-/// Writes planes that were computed in `plane()`.
+/// Writes planes that were computed in `plane(i)`: in place where the tensor is of Real.
 template <class Real>
 class PlaneWriter {
  public:
@@ -48,15 +48,20 @@ class PlaneWriter {
       : data_(static_cast<std::byte*>(t.data_ptr())),
         bytes_(size * static_cast<i64>(t.element_size())),
         size_(size),
-        store_(storer<Real>(t.scalar_type())),
-        buffer_(static_cast<std::size_t>(size)) {}
+        store_(t.scalar_type() == dtype_of<Real> ? nullptr : storer<Real>(t.scalar_type())),
+        buffer_(store_ == nullptr ? 0 : static_cast<std::size_t>(size)) {}
 
-  Real* plane() { return buffer_.data(); }
-  Real* zeroed() {
-    std::fill(buffer_.begin(), buffer_.end(), Real(0));
-    return buffer_.data();
+  Real* plane(i64 i) {
+    return store_ == nullptr ? reinterpret_cast<Real*>(data_ + i * bytes_) : buffer_.data();
   }
-  void write(i64 i) { store_(data_ + i * bytes_, 1, buffer_.data(), size_); }
+  Real* zeroed(i64 i) {
+    Real* const values = plane(i);
+    std::fill_n(values, size_, Real(0));
+    return values;
+  }
+  void write(i64 i) {
+    if (store_ != nullptr) store_(data_ + i * bytes_, 1, buffer_.data(), size_);
+  }
 
  private:
   std::byte* data_;
@@ -122,8 +127,8 @@ class MaxRow {
       for (i64 x = 0; x < s.kw; ++x) offsets_.push_back((y * s.dil_h - s.pad_h) * s.w + at_column(x));
   }
 
-  /// `src`: the plane. Windows without an element give -infinity and index -1.
-  void find(const Real* src, i64 row, Real* dst, i64* index) {
+  /// `src`: the plane. Windows without an element give -infinity.
+  void find(const Real* src, i64 row, Real* dst) {
     std::fill(best_.begin(), best_.end(), -std::numeric_limits<Real>::infinity());
     std::fill(which_.begin(), which_.end(), Which{-1});
     const i64 top = row * shape_.stride_h - shape_.pad_h;
@@ -140,14 +145,30 @@ class MaxRow {
           take_larger<0>(first, shape_.stride_w, windows, tap);
       }
     }
+    std::copy(best_.begin(), best_.end(), dst);
+  }
+
+  /// Where the maxima found last stood: in the plane, -1 for none.
+  void write_places(i64 row, i64* index) const {
     for (i64 j = 0; j < shape_.ow(); ++j) {
-      const auto at = static_cast<std::size_t>(j);
-      const Which tap = which_[at];
-      dst[j] = best_[at];
+      const Which tap = which_[static_cast<std::size_t>(j)];
       index[j] = tap < 0 ? -1
                          : row * shape_.stride_h * shape_.w + j * shape_.stride_w +
                                offsets_[static_cast<std::size_t>(tap)];
     }
+  }
+  /// The same as their numbers in the windows, number_bits(shape) bits each.
+  void write_numbers(std::uint8_t* to) const {
+    const i64 n = shape_.ow();
+    const auto number = [&](i64 j) { return static_cast<unsigned>(which_[static_cast<std::size_t>(j)]); };
+    if (number_bits(shape_) == 8) {
+      for (i64 j = 0; j < n; ++j) to[j] = static_cast<std::uint8_t>(number(j));
+      return;
+    }
+    for (i64 j = 0; j + 1 < n; j += 2) {
+      to[j / 2] = static_cast<std::uint8_t>((number(j) & 15u) | (number(j + 1) & 15u) << 4);
+    }
+    if (n % 2 != 0) to[n / 2] = static_cast<std::uint8_t>(number(n - 1) & 15u);
   }
 
  private:
@@ -178,6 +199,7 @@ class MaxRow {
 
 void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& s) {
   const i64 oh = s.oh(), ow = s.ow();
+  const bool packed = indices.scalar_type() == kByte;
   in_accumulate_type(out, x, [&]<class Real>(Real) {
     parallel_for(s.planes, plane_grain(s.h * s.w), [&](i64 first, i64 last) {
       PlaneReader<Real> in(x, s.h * s.w);
@@ -185,29 +207,97 @@ void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, cons
       MaxRow<Real> maxima(s);
       for (i64 plane = first; plane < last; ++plane) {
         const Real* src = in.plane(plane);
-        i64* index = indices.data_ptr<i64>() + plane * oh * ow;
-        for (i64 row = 0; row < oh; ++row) maxima.find(src, row, result.plane() + row * ow, index + row * ow);
+        Real* const dst = result.plane(plane);
+        for (i64 row = 0; row < oh; ++row) {
+          maxima.find(src, row, dst + row * ow);
+          const i64 line = plane * oh + row;
+          if (packed) {
+            maxima.write_numbers(indices.data_ptr<std::uint8_t>() + line * number_bytes(s));
+          } else {
+            maxima.write_places(row, indices.data_ptr<i64>() + line * ow);
+          }
+        }
         result.write(plane);
       }
     });
   });
 }
 
-void max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const PoolShape& s) {
-  const i64 windows = s.oh() * s.ow();
+/// Adds the gradients of packed maxima where they stood.
+template <class Real, int kBits>
+class NumberedScatter {
+ public:
+  explicit NumberedScatter(const PoolShape& s) : shape_(s), line_bytes_(number_bytes(s)) {
+    for (i64 y = 0; y < s.kh; ++y)
+      for (i64 x = 0; x < s.kw; ++x) offsets_.push_back(y * s.dil_h * s.w + x * s.dil_w);
+  }
+
+  /// Throws Error at a number whose element is not in the plane.
+  void plane(const std::uint8_t* numbers, const Real* grad, Real* dst) const {
+    constexpr unsigned kNone = (1u << kBits) - 1;
+    const PoolShape& s = shape_;
+    for (i64 oy = 0; oy < s.oh(); ++oy, numbers += line_bytes_) {
+      const i64 top = oy * s.stride_h - s.pad_h;
+      const bool is_whole_row = top >= 0 && top + (s.kh - 1) * s.dil_h < s.h;
+      for (i64 ox = 0; ox < s.ow(); ++ox, ++grad) {
+        const unsigned number = kBits == 8 ? numbers[ox] : numbers[ox / 2] >> (ox % 2 * 4) & 15u;
+        if (number == kNone) continue;
+        const i64 left = ox * s.stride_w - s.pad_w;
+        const bool is_whole = is_whole_row && left >= 0 && left + (s.kw - 1) * s.dil_w < s.w;
+        if (number >= offsets_.size() || (!is_whole && !is_inside(top, left, number))) {
+          fail("max_pool2d_backward", "element ", number, " of window (", oy, ", ", ox,
+               ") is not in a plane of ", s.h, " x ", s.w);
+        }
+        dst[top * s.w + left + offsets_[number]] += *grad;
+      }
+    }
+  }
+
+ private:
+  bool is_inside(i64 top, i64 left, unsigned number) const {
+    const i64 y = top + number / shape_.kw * shape_.dil_h, x = left + number % shape_.kw * shape_.dil_w;
+    return y >= 0 && y < shape_.h && x >= 0 && x < shape_.w;
+  }
+
+  const PoolShape& shape_;
+  i64 line_bytes_;
+  std::vector<i64> offsets_;  // of a window's elements from its first
+};
+
+/// Calls f(plane, gradients, zeroed result) for every plane.
+template <class F>
+void for_gradient_planes(const Tensor& gx, const Tensor& gy, const PoolShape& s, F f) {
   in_accumulate_type(gx, gy, [&]<class Real>(Real) {
     parallel_for(s.planes, plane_grain(s.h * s.w), [&](i64 first, i64 last) {
-      PlaneReader<Real> gradient(gy, windows);
+      PlaneReader<Real> gradient(gy, s.oh() * s.ow());
       PlaneWriter<Real> result(gx, s.h * s.w);
       for (i64 plane = first; plane < last; ++plane) {
-        const Real* g = gradient.plane(plane);
-        Real* dst = result.zeroed();
-        const i64* index = indices.data_ptr<i64>() + plane * windows;
-        for (i64 i = 0; i < windows; ++i)
-          if (index[i] >= 0) dst[index[i]] += g[i];
+        const Real* const g = gradient.plane(plane);
+        f(plane, g, result.zeroed(plane));
         result.write(plane);
       }
     });
+  });
+}
+
+template <int kBits>
+void scatter_numbered(const Tensor& gx, const Tensor& gy, const Tensor& numbers, const PoolShape& s) {
+  const auto* const from = numbers.data_ptr<std::uint8_t>();
+  const i64 bytes = s.oh() * number_bytes(s);
+  for_gradient_planes(gx, gy, s, [&]<class Real>(i64 plane, const Real* g, Real* dst) {
+    NumberedScatter<Real, kBits>(s).plane(from + plane * bytes, g, dst);
+  });
+}
+
+void max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const PoolShape& s) {
+  if (indices.scalar_type() == kByte) {
+    return (number_bits(s) == 4 ? scatter_numbered<4> : scatter_numbered<8>)(gx, gy, indices, s);
+  }
+  const i64 windows = s.oh() * s.ow();
+  for_gradient_planes(gx, gy, s, [&]<class Real>(i64 plane, const Real* g, Real* dst) {
+    const i64* const index = indices.data_ptr<i64>() + plane * windows;
+    for (i64 i = 0; i < windows; ++i)
+      if (index[i] >= 0) dst[index[i]] += g[i];
   });
 }
 
@@ -220,7 +310,7 @@ void mean_forward(const Tensor& out, const Tensor& x, i64 planes, i64 h, i64 w, 
       PlaneWriter<Real> result(out, static_cast<i64>(rows.size() * cols.size()));
       for (i64 plane = first; plane < last; ++plane) {
         const Real* src = in.plane(plane);
-        Real* dst = result.plane();
+        Real* dst = result.plane(plane);
         for (const Span& row : rows) {
           for (const Span& col : cols) {
             Real sum = 0;
@@ -244,7 +334,7 @@ void mean_backward(const Tensor& gx, const Tensor& gy, i64 planes, i64 h, i64 w,
       PlaneWriter<Real> result(gx, h * w);
       for (i64 plane = first; plane < last; ++plane) {
         const Real* g = gradient.plane(plane);
-        Real* dst = result.zeroed();
+        Real* dst = result.zeroed(plane);
         for (const Span& row : rows) {
           for (const Span& col : cols) {
             const Real share = *g++ / static_cast<Real>(divisor != 0 ? divisor : row.size * col.size);

@@ -27,6 +27,7 @@ std::vector<PoolShape> shapes() {
                                 square_pool(2, 7, 10, 3, 3, 1, 1, true),
                                 square_pool(9, 20, 21, 2, 2),
                                 square_pool(2, 5, 5, 5, 1),
+                                square_pool(2, 9, 8, 5, 2, 2),
                                 square_pool(2, 4, 4, 1, 2),
                                 square_pool(0, 4, 4, 2, 2),
                                 square_pool(2, 2, 2, 3, 1)};
@@ -69,17 +70,21 @@ TEST_CASE("maxima, their places and gradients are those of the CPU", "[pool]") {
     for (std::int64_t i = 0; i < x.numel(); ++i) put(x, i, std::round(get(x, i) / 30));  // ties
     for (std::int64_t i = 5; i < x.numel(); i += 37) put(x, i, std::nan(""));
     for (std::int64_t i = 1; i < x.numel(); i += 7) put(x, i, -std::numeric_limits<double>::infinity());
-    const Tensor y = dense(result, out, 2), indices = dense(kLong, out, 3);
-    const Tensor device_y = on_device(y), device_indices = on_device(indices);
-    host().max_forward(y, indices, x, s);
-    device().max_forward(device_y, device_indices, on_device(x), s);
-    CHECK(same_memory(indices, device_indices));
-    CHECK(same_memory(y, device_y));
+    const Tensor gy = dense(input, out, 4);
+    for (const ScalarType index : {kLong, kByte}) {
+      const Dims places{s.planes, s.oh(), index == kLong ? s.ow() : number_bytes(s)};
+      const Tensor y = dense(result, out, 2), indices = dense(index, places, 3);
+      const Tensor device_y = on_device(y), device_indices = on_device(indices);
+      host().max_forward(y, indices, x, s);
+      device().max_forward(device_y, device_indices, on_device(x), s);
+      CHECK(same_memory(indices, device_indices));
+      CHECK(same_memory(y, device_y));
 
-    const Tensor gy = dense(input, out, 4), gx = dense(result, in, 5), device_gx = on_device(gx);
-    host().max_backward(gx, gy, indices, s);
-    device().max_backward(device_gx, on_device(gy), device_indices, s);
-    CHECK(same_memory(gx, device_gx));
+      const Tensor gx = dense(result, in, 5), device_gx = on_device(gx);
+      host().max_backward(gx, gy, indices, s);
+      device().max_backward(device_gx, on_device(gy), device_indices, s);
+      CHECK(same_memory(gx, device_gx));
+    }
   });
 }
 
