@@ -35,10 +35,10 @@ struct NormShape {
 /// Normalisation of rows: xhat = (x - mean) * rstd with rstd = 1 / sqrt(var + eps), times weight plus bias.
 ///
 /// Data tensors are contiguous, weight and bias have any layout; all floating dtypes, mixed freely. Computed
-/// in fp32 (fp64 when a tensor is float64) and rounded once. Means and variances: in two passes over blocks
-/// of at most 512 elements, shifted by the first element, so a large common offset costs no accuracy; squares
-/// that leave the range of fp32 are summed again in fp64. Blocks are combined in fp64, in order: results do
-/// not depend on threads.
+/// in fp32 (fp64 when a tensor is float64) and rounded once. Means and variances: over blocks of at most 512
+/// elements, the squares about the block's own mean, so a large common offset costs no accuracy; squares that
+/// leave the range of fp32 are summed again in fp64. Blocks are combined in fp64, in order: results do not
+/// depend on threads.
 struct NormKernels {
   /// `mean`, `rstd` (one element per row each, contiguous, or undefined) receive the rows' statistics, or
   /// give them if shape.frozen; `var` likewise receives the biased variance. `weight`, `bias` may be
