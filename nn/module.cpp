@@ -11,7 +11,6 @@
 #include "halftone/autograd/node.h"
 #include "halftone/engine/archive.h"
 #include "halftone/nn/type_name.h"
-#include "halftone/engine/archive.h"
 
 namespace halftone::nn {
 
