@@ -11,8 +11,9 @@ constinit thread_local bool grad_enabled = true;
 namespace autograd {
 namespace {
 
-// Leaves count from 0, operators from 2^63: whatever order they are made in, leaves come last in backward.
-constexpr std::uint64_t kOperatorBase = std::uint64_t{1} << 63;
+// Leaves count from 0, operators from 2^62: whatever order they are made in, leaves come last in backward.
+// (The engine doubles these numbers.)
+constexpr std::uint64_t kOperatorBase = std::uint64_t{1} << 62;
 
 std::uint64_t next_operator_number() {
   static std::atomic<std::uint64_t> counter{kOperatorBase};

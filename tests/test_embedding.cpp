@@ -62,7 +62,7 @@ TEST_CASE("wrong indices are refused by value", "[embedding]") {
   CHECK_THROWS_WITH(finish([&] {
                       embedding(table, indices_of({0, 4}));
                     }),
-                    Contains("index 4") && Contains(by_device("4 rows", "0 .. 3")));
+                    Contains("index 4") && Contains("4 rows"));
   CHECK_THROWS_WITH(finish([&] { embedding(table, indices_of({-1})); }), Contains("index -1"));
   CHECK_THROWS_WITH(embedding(table, zeros({2})), Contains("integer"));
   CHECK_THROWS_WITH(embedding(zeros({4}), indices_of({0})), Contains("table"));

@@ -63,10 +63,7 @@ TEST_CASE("index with tensors follows NumPy") {
   const Tensor t = x.permute({2, 0, 1});
   CHECK(values(t.index({tensor({3, 0})})) == values(t.contiguous().index({tensor({3, 0})})));
   CHECK(x.index({tensor(std::vector<std::int64_t>{})}).sizes() == IntArrayRef({0, 3, 4}));
-  CHECK_THAT(refusal([&] {
-               x[tensor({0, 2})];
-             }),
-             Contains("index 2") && Contains(by_device("dimension 0", "0 .. 1")));
+  CHECK_THAT(refusal([&] { x[tensor({0, 2})]; }), Contains("index 2") && Contains("dimension 0"));
   CHECK_THAT(refusal([&] { x.index({tensor({-3})}); }), Contains("index -3"));
   CHECK_THROWS_AS(x.index({tensor({0, 1}), tensor({0, 1, 2})}), Error);
   CHECK_THROWS_AS(x[tensor({0.5, 1.0})], Error);
@@ -121,9 +118,8 @@ TEST_CASE("index_select and index_add") {
   CHECK(values(x.t().index_select(-1, tensor({1}))) == List{2, 3});
   CHECK(x.index_select(0, tensor(1)).sizes() == IntArrayRef({1, 2}));
   CHECK_THAT(refusal([&] { x.index_select(0, tensor({-1})); }),
-             Contains("index -1") && Contains(by_device("negative", "0 .. 2")));
-  CHECK_THAT(refusal([&] { x.index_select(1, tensor({2})); }),
-             Contains(by_device("dimension 1", "index 2")) && Contains(by_device("size 2", "0 .. 1")));
+             Contains("index -1") && Contains(by_device("negative", "dimension 0")));
+  CHECK_THAT(refusal([&] { x.index_select(1, tensor({2})); }), Contains("dimension 1") && Contains("size 2"));
   CHECK_THROWS_AS(x.index_select(0, tensor({{0}})), Error);
   CHECK(values(zeros({2, 2}).index_add(0, tensor({1, 1}), ones({2, 2}), 0.5)) == List{0, 0, 1, 1});
   Tensor sums = zeros({3}, kLong);

@@ -40,11 +40,11 @@ TEST_CASE("npz: NumPy's files, stored and deflated", "[io][npy]") {
   for (const char* name : {"numpy_stored.npz", "numpy_deflated.npz"}) {
     const io::NamedTensors tensors = io::load_npz(recorded_path(name));
     CHECK(tensors.keys() == std::vector<std::string>{"weight", "layer.bias", "labels", "mask", "columns"});
-    CHECK(equal(tensors["weight"], arange(12).to(kFloat).view({3, 4}) / 8));
-    CHECK(equal(tensors["layer.bias"], full({100}, 0.25, TensorOptions(kHalf))));
-    CHECK(equal(tensors["labels"], tensor({3, -1, 4}, kLong)));
-    CHECK(equal(tensors["mask"], tensor({{true, false}, {false, true}})));
-    CHECK(equal(tensors["columns"], arange(6).to(kDouble).view({2, 3})));
+    CHECK(equal(tensors["weight"], arange(12, kCPU).to(kFloat).view({3, 4}) / 8));
+    CHECK(equal(tensors["layer.bias"], full({100}, 0.25, TensorOptions(kHalf).device(kCPU))));
+    CHECK(equal(tensors["labels"], tensor({3, -1, 4}, kLong).cpu()));
+    CHECK(equal(tensors["mask"], tensor({{true, false}, {false, true}}).cpu()));
+    CHECK(equal(tensors["columns"], arange(6, kCPU).to(kDouble).view({2, 3})));
     CHECK(tensors["columns"].is_contiguous());
   }
 }

@@ -10,11 +10,11 @@
 /// validation.
 class Text {
  public:
-  /// Reads a file. Its distinct bytes, in order, are the characters 0, 1, ...
+  /// Reads a file.
   Text(const std::string& path, halftone::Device device);
 
   /// How many distinct characters there are.
-  std::int64_t characters() const { return static_cast<std::int64_t>(alphabet_.size()); }
+  std::int64_t characters() const { return tokenizer_.size(); }
 
   /// (batch, time) characters from random places, and the characters that follow each of them.
   halftone::data::Example<> random_batch(std::int64_t batch, std::int64_t time) const;
@@ -22,15 +22,16 @@ class Text {
   std::vector<halftone::data::Example<>> validation_batches(std::int64_t batch, std::int64_t time,
                                                             std::int64_t count) const;
 
-  /// Writes `length` characters: `scores` gives the (1, characters) logits after a (1, time) context of at
-  /// most `context` characters.
+  /// Writes `length` characters after one of the validation part: `scores` gives the (1, characters) logits
+  /// after a (1, time) context of at most `context` characters.
   std::string write(std::int64_t length, std::int64_t context,
                     const std::function<halftone::Tensor(const halftone::Tensor&)>& scores) const;
 
  private:
+  Text(const std::string& text, halftone::Device device, int);
   halftone::data::Example<> batch_at(const halftone::Tensor& text, const halftone::Tensor& starts,
                                      std::int64_t time) const;
 
-  std::string alphabet_;
+  halftone::data::CharTokenizer tokenizer_;
   halftone::Tensor training_, validation_;  // int64
 };

@@ -183,11 +183,14 @@ struct SincBackward {
   }
 };
 
-/// sqrt(pi) / 2 e^(y^2), times g; y is the result.
+/// sqrt(pi) / 2 e^(y^2), times g; y is the result. What y^2 loses to rounding is made good: e^ would enlarge
+/// it.
 struct ErfInvBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V y) const {
-    return g * (V(0.886226925452758013649) * exp(y * y));
+    const V square = y * y, power = exp(square);
+    const V lost = select(square < V(1024), fma(y, y, -square), V(0));
+    return g * (V(0.886226925452758013649) * fma(power, lost, power));
   }
 };
 

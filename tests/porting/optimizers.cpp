@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 namespace {
 

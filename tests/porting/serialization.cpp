@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "check.h"
+#include "halftone/tests/porting/check.h"
 
 namespace {
 

@@ -29,6 +29,9 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
+// Linux gives a process 65530 mappings, and an allocation takes two.
+constexpr std::size_t kMostMapped = 30000;
+
 }  // namespace
 
 char* Allocation::pages() const {
@@ -64,6 +67,7 @@ void* DeviceMemory::allocate(std::size_t bytes, int device) {
   if (settings().failing_allocation > 0 && --settings().failing_allocation == 0) return nullptr;
   std::size_t& in_use = in_use_.at(static_cast<std::size_t>(device));
   if (bytes > settings().device_memory || in_use + bytes > settings().device_memory) return nullptr;
+  if (mapped_ == kMostMapped) return nullptr;
   const std::size_t page_bytes = round_up(bytes, kPageBytes);
   if (page_bytes + kGapBytes > static_cast<std::size_t>(end_ - next_)) return nullptr;
   if (mprotect(next_, page_bytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
@@ -79,6 +83,7 @@ void* DeviceMemory::allocate(std::size_t bytes, int device) {
                     static_cast<std::size_t>(next_ + page_bytes - allocation.data) - bytes);
   next_ += page_bytes + kGapBytes;
   in_use += bytes;
+  ++mapped_;
   while (allocations_.size() > kRecords && allocations_.front().unmapped) allocations_.pop_front();
   allocations_.push_back(allocation);
   if (guarded_) open_.push_back(&allocations_.back());
@@ -97,6 +102,7 @@ void DeviceMemory::unmap(void* data) {
   Allocation* allocation = find_mutable(data);
   if (allocation == nullptr || allocation->unmapped) return;
   allocation->unmapped = true;
+  --mapped_;
   std::erase(open_, allocation);
   sanitizer::unpoison(allocation->pages(), allocation->page_bytes());
   const void* pages = mmap(allocation->pages(), allocation->page_bytes(), PROT_NONE,

@@ -64,6 +64,7 @@ class DeviceMemory {
   std::vector<Allocation*> open_;       // while guarded: accessible now
   std::vector<std::size_t> in_use_;
   std::uint64_t count_ = 0;
+  std::size_t mapped_ = 0;
   bool guarded_ = false;
 };
 
