@@ -32,6 +32,14 @@ template <class... Parts>
 
 }  // namespace halftone::compat
 
+namespace halftone {
+/// torch::str: the parts written one after the other.
+template <class... Parts>
+std::string str(const Parts&... parts) {
+  return compat::text_of(parts...);
+}
+}  // namespace halftone
+
 #define TORCH_MODULE(Name) HALFTONE_MODULE(Name)
 #define TORCH_ARG(T, name) HALFTONE_ARG(T, name)
 #define FORWARD_HAS_DEFAULT_ARGS(...) HALFTONE_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)

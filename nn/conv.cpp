@@ -5,7 +5,6 @@
 
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
-#include "halftone/nn/pad_with_input.h"
 
 namespace halftone::nn {
 
@@ -86,7 +85,7 @@ Tensor padded(const Tensor& input, const ConvOptions<D>& o) {
       pad.insert(pad.end(), {amount, amount});
     }
   }
-  return detail::pad_with_input(input, pad, o.padding_mode().name());
+  return halftone::pad(input, pad, o.padding_mode().name());
 }
 
 template <std::size_t D>

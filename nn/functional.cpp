@@ -1,7 +1,5 @@
 #include "halftone/nn/functional.h"
 
-#include "halftone/nn/pad_with_input.h"
-
 namespace halftone::nn::functional {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -41,7 +39,7 @@ Tensor pad(const Tensor& input, const PadFuncOptions& options) {
     fail("pad", "expected up to ", input.dim(), " pairs (before, after) for ", input, ", got ",
          amounts.size(), " numbers");
   const std::string_view mode = options.mode().name();
-  if (mode != "constant") return nn::detail::pad_with_input(input, amounts, mode);
+  if (mode != "constant") return halftone::pad(input, amounts, mode);
   Tensor result = input;
   for (std::size_t i = 0; i < amounts.size(); i += 2) {
     const std::int64_t dim = input.dim() - 1 - static_cast<std::int64_t>(i / 2);

@@ -183,13 +183,23 @@ struct SincBackward {
   }
 };
 
+/// What rounding took from a * b.
+template <class V>
+HALFTONE_HD V product_error(V a, V b, V product) {
+  if constexpr (std::is_floating_point_v<V>) {
+    return std::fma(a, b, -product);
+  } else {
+    return fma(a, b, -product);
+  }
+}
+
 /// sqrt(pi) / 2 e^(y^2), times g; y is the result. What y^2 loses to rounding is made good: e^ would enlarge
 /// it.
 struct ErfInvBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V y) const {
     const V square = y * y, power = exp(square);
-    const V lost = select(square < V(1024), fma(y, y, -square), V(0));
+    const V lost = select(square < V(1024), product_error(y, y, square), V(0));
     return g * (V(0.886226925452758013649) * fma(power, lost, power));
   }
 };
