@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   const Arguments arguments =
       parse_arguments(argc, argv, "Trains a small GPT on the characters of a text.",
                       {.steps = 500, .batch_size = 16, .lr = 1e-3, .data = HALFTONE_EXAMPLE_TEXT});
-  const Text text(arguments.data, arguments.device);
+  const Text text(ht::data::read_text(arguments.data), arguments.device);
   Gpt model(text.characters());
   model->to(arguments.device);
   ht::optim::AdamW optimizer(model->parameters(), ht::optim::AdamWOptions(arguments.lr).weight_decay(0.1));

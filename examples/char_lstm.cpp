@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   const Arguments arguments =
       parse_arguments(argc, argv, "Trains an LSTM on the characters of a text.",
                       {.steps = 400, .batch_size = 32, .lr = 3e-3, .data = HALFTONE_EXAMPLE_TEXT});
-  const Text text(arguments.data, arguments.device);
+  const Text text(ht::data::read_text(arguments.data), arguments.device);
   Writer model(text.characters());
   model->to(arguments.device);
   ht::optim::Adam optimizer(model->parameters(), ht::optim::AdamOptions(arguments.lr));

@@ -157,7 +157,7 @@ double regression(const Mode& mode) {
 
 std::vector<Task> make_tasks(const std::string& fashion_mnist, const std::string& text_file) {
   const auto pictures = std::make_shared<Pictures>(fashion_mnist);
-  const auto text = std::make_shared<Text>(text_file, ht::kCPU);
+  const auto text = std::make_shared<Text>(ht::data::read_text(text_file), ht::kCPU);
   return {
       {"perceptron", "accuracy, %", true,
        [=](const Mode& mode) { return multilayer_perceptron(*pictures, mode); }},

@@ -4,20 +4,8 @@
 
 namespace ht = halftone;
 
-namespace {
-
-std::string read(const std::string& path) {
-  std::string text = ht::data::read_text(path);
-  if (text.size() < 20000)
-    ht::fail("--data", path, " has ", text.size(), " bytes; at least 20000 are needed");
-  return text;
-}
-
-}  // namespace
-
-Text::Text(const std::string& path, ht::Device device) : Text(read(path), device, 0) {}
-
-Text::Text(const std::string& text, ht::Device device, int) : tokenizer_(text) {
+Text::Text(const std::string& text, ht::Device device) : tokenizer_(text) {
+  if (text.size() < 20000) ht::fail("Text", "expected at least 20000 bytes, got ", text.size());
   const ht::Tensor all = tokenizer_.encode(text).to(device);
   const std::int64_t split = all.size(0) * 9 / 10;
   training_ = all.slice(0, 0, split);

@@ -10,8 +10,8 @@
 /// validation.
 class Text {
  public:
-  /// Reads a file.
-  Text(const std::string& path, halftone::Device device);
+  /// Throws Error when the text has fewer than 20000 bytes.
+  Text(const std::string& text, halftone::Device device);
 
   /// How many distinct characters there are.
   std::int64_t characters() const { return tokenizer_.size(); }
@@ -28,7 +28,6 @@ class Text {
                     const std::function<halftone::Tensor(const halftone::Tensor&)>& scores) const;
 
  private:
-  Text(const std::string& text, halftone::Device device, int);
   halftone::data::Example<> batch_at(const halftone::Tensor& text, const halftone::Tensor& starts,
                                      std::int64_t time) const;
 
