@@ -73,12 +73,10 @@ std::string str(const Parts&... parts) {
     using scalar_t [[maybe_unused]] = type;    \
     return __VA_ARGS__();                      \
   }
-#define HALFTONE_COMPAT_DISPATCH(dtype, name, cases)                                  \
-  [&] {                                                                               \
-    const ::halftone::ScalarType halftone_dtype = dtype;                              \
-    switch (halftone_dtype) {                                                         \
-      cases default : ::halftone::fail(name, "not implemented for ", halftone_dtype); \
-    }                                                                                 \
+#define HALFTONE_COMPAT_DISPATCH(dtype, name, cases)                                                        \
+  [&] {                                                                                                     \
+    const ::halftone::ScalarType halftone_dtype = dtype;                                                    \
+    switch (halftone_dtype) { cases default : ::halftone::fail(name, "has no case for ", halftone_dtype); } \
   }()
 #define HALFTONE_COMPAT_FLOATING(...)                          \
   HALFTONE_COMPAT_CASE(::halftone::kFloat, float, __VA_ARGS__) \

@@ -193,49 +193,11 @@ Kind kind_of(const InstanceNorm2dImpl&) { return {"InstanceNorm2d", 2}; }
 }  // namespace
 
 template <class Derived>
-InstanceNormImplBase<Derived>::InstanceNormImplBase(const InstanceNormOptions& options) : options(options) {
-  InstanceNormImplBase::reset();
-}
-
-template <class Derived>
-void InstanceNormImplBase<Derived>::reset() {
-  const std::int64_t n = options.num_features();
-  if (n <= 0) fail("InstanceNorm", "num_features must be positive, got ", n);
-  weight = this->register_parameter("weight", options.affine() ? ones({n}) : Tensor());
-  bias = this->register_parameter("bias", options.affine() ? zeros({n}) : Tensor());
-  const bool tracks = options.track_running_stats();
-  running_mean = this->register_buffer("running_mean", tracks ? zeros({n}) : Tensor());
-  running_var = this->register_buffer("running_var", tracks ? ones({n}) : Tensor());
-  num_batches_tracked = this->register_buffer("num_batches_tracked", tracks ? zeros({}, kLong) : Tensor());
-}
-
-template <class Derived>
-void InstanceNormImplBase<Derived>::reset_parameters() {
-  reset_running_stats();
-  if (!options.affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
-}
-
-template <class Derived>
-void InstanceNormImplBase<Derived>::reset_running_stats() {
-  if (!options.track_running_stats()) return;
-  running_mean.zero_();
-  running_var.fill_(1);
-  num_batches_tracked.zero_();
-}
-
-template <class Derived>
-bool InstanceNormImplBase<Derived>::keeps_precision(const std::string& buffer) const {
-  return buffer == "running_mean" || buffer == "running_var";
-}
-
-template <class Derived>
 void InstanceNormImplBase<Derived>::pretty_print(std::ostream& stream) const {
-  stream << kind_of(static_cast<const Derived&>(*this)).name << "(" << options.num_features()
-         << ", eps=" << options.eps() << ", momentum=" << options.momentum()
-         << ", affine=" << text(options.affine())
-         << ", track_running_stats=" << text(options.track_running_stats()) << ")";
+  stream << kind_of(static_cast<const Derived&>(*this)).name << "(" << this->options.num_features()
+         << ", eps=" << this->options.eps() << ", momentum=" << this->options.momentum()
+         << ", affine=" << text(this->options.affine())
+         << ", track_running_stats=" << text(this->options.track_running_stats()) << ")";
 }
 
 template <class Derived>
@@ -247,22 +209,22 @@ Tensor InstanceNormImplBase<Derived>::forward(const Tensor& input) {
   }
   const bool batched = input.dim() == kind.spatial + 2;
   const Tensor images = batched ? input : unsqueeze(input, 0);
-  if (images.size(1) != options.num_features()) {
-    fail(kind.name, "expected ", options.num_features(), " channels, got ", input);
+  if (images.size(1) != this->options.num_features()) {
+    fail(kind.name, "expected ", this->options.num_features(), " channels, got ", input);
   }
-  if (this->is_training() && options.track_running_stats()) {
+  if (this->is_training() && this->options.track_running_stats()) {
     const NoGradGuard no_grad;
-    num_batches_tracked.add_(1);
+    this->num_batches_tracked.add_(1);
   }
   const Tensor result = functional::instance_norm(
       images, functional::InstanceNormFuncOptions()
-                  .running_mean(running_mean)
-                  .running_var(running_var)
-                  .weight(weight)
-                  .bias(bias)
-                  .use_input_stats(this->is_training() || !options.track_running_stats())
-                  .momentum(options.momentum())
-                  .eps(options.eps()));
+                  .running_mean(this->running_mean)
+                  .running_var(this->running_var)
+                  .weight(this->weight)
+                  .bias(this->bias)
+                  .use_input_stats(this->is_training() || !this->options.track_running_stats())
+                  .momentum(this->options.momentum())
+                  .eps(this->options.eps()));
   return batched ? result : squeeze(result, 0);
 }
 

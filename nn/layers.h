@@ -5,6 +5,7 @@
 #include "halftone/nn/functional.h"
 #include "halftone/nn/functional_layers.h"
 #include "halftone/nn/module_holder.h"
+#include "halftone/nn/norm_base.h"
 
 namespace halftone::nn {
 
@@ -195,23 +196,13 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
 };
 HALFTONE_MODULE(Bilinear);
 
-/// What the instance normalisations share (arXiv:1607.08022); see BatchNormImplBase.
+/// What the instance normalisations share (arXiv:1607.08022).
 template <class Derived>
-class InstanceNormImplBase : public Cloneable<Derived> {
+class InstanceNormImplBase : public NormImplBase<Derived, InstanceNormOptions> {
  public:
-  explicit InstanceNormImplBase(const InstanceNormOptions& options);
-  void reset() override;
-  void reset_parameters();
-  void reset_running_stats();
+  using NormImplBase<Derived, InstanceNormOptions>::NormImplBase;
   void pretty_print(std::ostream& stream) const override;
   Tensor forward(const Tensor& input);
-
-  InstanceNormOptions options;
-  Tensor weight, bias;                                    ///< (num_features), undefined unless affine
-  Tensor running_mean, running_var, num_batches_tracked;  ///< undefined unless statistics are tracked
-
- protected:
-  bool keeps_precision(const std::string& buffer) const override;
 };
 
 /// Over (N, C, L) or (C, L).

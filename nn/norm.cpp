@@ -9,66 +9,33 @@
 namespace halftone::nn {
 
 template <class Derived>
-void BatchNormImplBase<Derived>::reset() {
-  const std::int64_t n = options.num_features();
-  if (n <= 0) fail("BatchNorm", "num_features must be positive, got ", n);
-  weight = this->register_parameter("weight", options.affine() ? ones({n}) : Tensor());
-  bias = this->register_parameter("bias", options.affine() ? zeros({n}) : Tensor());
-  const bool tracks = options.track_running_stats();
-  running_mean = this->register_buffer("running_mean", tracks ? zeros({n}) : Tensor());
-  running_var = this->register_buffer("running_var", tracks ? ones({n}) : Tensor());
-  num_batches_tracked = this->register_buffer("num_batches_tracked", tracks ? zeros({}, kLong) : Tensor());
-}
-
-template <class Derived>
-void BatchNormImplBase<Derived>::reset_parameters() {
-  reset_running_stats();
-  if (!options.affine()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
-}
-
-template <class Derived>
-void BatchNormImplBase<Derived>::reset_running_stats() {
-  if (!options.track_running_stats()) return;
-  running_mean.zero_();
-  running_var.fill_(1);
-  num_batches_tracked.zero_();
-}
-
-template <class Derived>
-bool BatchNormImplBase<Derived>::keeps_precision(const std::string& buffer) const {
-  return buffer == "running_mean" || buffer == "running_var";
-}
-
-template <class Derived>
 Tensor BatchNormImplBase<Derived>::normalise(const Tensor& input) {
-  const bool tracks = options.track_running_stats();
-  double momentum = options.momentum().value_or(0);
+  const bool tracks = this->options.track_running_stats();
+  double momentum = this->options.momentum().value_or(0);
   if (this->is_training() && tracks) {
     NoGradGuard no_grad;
-    num_batches_tracked.add_(1);
-    if (!options.momentum()) momentum = 1.0 / num_batches_tracked.template item<double>();
+    this->num_batches_tracked.add_(1);
+    if (!this->options.momentum()) momentum = 1.0 / this->num_batches_tracked.template item<double>();
   }
-  return functional::batch_norm(input, running_mean, running_var,
+  return functional::batch_norm(input, this->running_mean, this->running_var,
                                 functional::BatchNormFuncOptions()
-                                    .weight(weight)
-                                    .bias(bias)
+                                    .weight(this->weight)
+                                    .bias(this->bias)
                                     .training(this->is_training() || !tracks)
                                     .momentum(momentum)
-                                    .eps(options.eps()));
+                                    .eps(this->options.eps()));
 }
 
 template <class Derived>
 void BatchNormImplBase<Derived>::print(std::ostream& stream, const char* name) const {
-  stream << name << "(" << options.num_features() << ", eps=" << options.eps() << ", momentum=";
-  if (options.momentum()) {
-    stream << *options.momentum();
+  stream << name << "(" << this->options.num_features() << ", eps=" << this->options.eps() << ", momentum=";
+  if (this->options.momentum()) {
+    stream << *this->options.momentum();
   } else {
     stream << "none";
   }
-  stream << ", affine=" << (options.affine() ? "true" : "false")
-         << ", track_running_stats=" << (options.track_running_stats() ? "true" : "false") << ")";
+  stream << ", affine=" << (this->options.affine() ? "true" : "false")
+         << ", track_running_stats=" << (this->options.track_running_stats() ? "true" : "false") << ")";
 }
 
 template class BatchNormImplBase<BatchNorm1dImpl>;

@@ -1,32 +1,21 @@
 #pragma once
 
-#include "halftone/nn/module_holder.h"
+#include "halftone/nn/norm_base.h"
 #include "halftone/nn/options/norm.h"
 
 namespace halftone::nn {
 
 /// What the batch normalisations share (Ioffe and Szegedy, arXiv:1502.03167). In training each channel is
 /// normalised by the batch's mean and variance and the running statistics follow; in evaluation the running
-/// statistics are used and do not change. They stay fp32 when the module is converted to half.
+/// statistics are used and do not change.
 template <class Derived>
-class BatchNormImplBase : public Cloneable<Derived> {
+class BatchNormImplBase : public NormImplBase<Derived, BatchNormOptions> {
  public:
-  explicit BatchNormImplBase(const BatchNormOptions& options) : options(options) { reset(); }
-  void reset() override;
-  void reset_parameters();
-  void reset_running_stats();
-
-  BatchNormOptions options;
-  Tensor weight;               ///< (num_features), undefined unless affine
-  Tensor bias;                 ///< (num_features), undefined unless affine
-  Tensor running_mean;         ///< (num_features), undefined unless statistics are tracked
-  Tensor running_var;          ///< (num_features)
-  Tensor num_batches_tracked;  ///< int64, 0-d
+  using NormImplBase<Derived, BatchNormOptions>::NormImplBase;
 
  protected:
   Tensor normalise(const Tensor& input);
   void print(std::ostream& stream, const char* name) const;
-  bool keeps_precision(const std::string& buffer) const override;
 };
 
 /// Over (N, C) or (N, C, L).
