@@ -78,6 +78,7 @@ class PolicyOverride {
 /// Weight casts held by this thread's region: `entries`, at most one per leaf weight and dtype, and their
 /// `bytes`.
 using CastCacheStats = ops::CastCacheStats;
+/// Of this thread, now.
 inline CastCacheStats cast_cache_stats() { return ops::cast_cache_stats(); }
 
 }  // namespace halftone::amp

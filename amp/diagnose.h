@@ -61,6 +61,7 @@ struct Diagnosis {
   std::string str() const;
 };
 
+/// What takes part in the step besides the model.
 struct DiagnoseOptions {
   /// What the step changes besides parameters and buffers; brought back to where it was afterwards.
   optim::Optimizer* optimizer = nullptr;
@@ -89,6 +90,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 Diagnosis diagnose(const NamedTensors& parameters, const NamedTensors& buffers,
                    const std::function<Tensor()>& step, const DiagnoseOptions& options = {});
 
+/// The same for a module: its parameters and buffers.
 template <class Model>
 requires requires(const Model& model) {
   NamedTensors(model.named_parameters().pairs());

@@ -9,6 +9,9 @@
 
 namespace halftone::amp {
 
+/// PyTorch's name for the options.
+using GradScalerOptions = LossScalingOptions;
+
 /// Python's torch.amp.GradScaler over a LossScaling, with its names and its order of calls:
 ///
 ///   scaler.scale(loss).backward();
@@ -18,8 +21,6 @@ namespace halftone::amp {
 ///   scaler.update();
 ///
 /// A wrong order throws an Error that says what to call. Not enabled, everything passes through unchanged.
-using GradScalerOptions = LossScalingOptions;
-
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});

@@ -7,7 +7,7 @@ constinit thread_local ThreadState thread_state;
 }
 
 const char* precision_name(Precision precision) {
-  constexpr const char* names[] = {"any", "low", "fp32", "fp32_inside", "promote", "banned"};
+  constexpr const char* names[kPrecisionCount] = {"any", "low", "fp32", "fp32_inside", "promote", "banned"};
   return names[static_cast<int>(precision)];
 }
 

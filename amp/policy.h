@@ -23,6 +23,9 @@ enum class Precision : std::uint8_t {
   kBanned,      ///< refused on half inputs: unsafe in half precision
 };
 
+/// Number of policies; `Precision` values are 0 .. kPrecisionCount - 1.
+inline constexpr int kPrecisionCount = 6;
+
 /// "low", "fp32", "fp32_inside", "promote", "any", "banned".
 const char* precision_name(Precision precision);
 
@@ -58,9 +61,11 @@ inline bool needs_attention() {
                            static_cast<int>(state.observer != nullptr));
 }
 
+/// Whether autocast is on for tensors of that device, on this thread.
 inline bool is_autocast_enabled(DeviceType device) {
   return detail::thread_state.enabled[static_cast<int>(device)];
 }
+/// The dtype in force there, or that of the next region that names none.
 inline ScalarType get_autocast_dtype(DeviceType device) {
   return detail::thread_state.dtype[static_cast<int>(device)];
 }

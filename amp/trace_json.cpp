@@ -35,7 +35,7 @@ ScalarType parse_dtype(const Json& json) {
   return parse_enum<ScalarType>(json, names_of<ScalarType, kDtypeCount>(&dtype_name));
 }
 Precision parse_precision(const Json& json) {
-  return parse_enum<Precision>(json, names_of<Precision, 6>(&precision_name));
+  return parse_enum<Precision>(json, names_of<Precision, kPrecisionCount>(&precision_name));
 }
 
 /// JSON has no infinity and no NaN.

@@ -7,7 +7,7 @@
 namespace halftone::amp {
 
 /// The whole trace as one JSON object, for the page: {"operators": [...], "casts": [...], ...}, safe between
-/// <script> tags.
+/// script tags.
 std::string trace_page_json(const TraceLog& log);
 
 }  // namespace halftone::amp

@@ -21,6 +21,7 @@ enum class TracePhase : std::uint8_t {
   kStep,      ///< an optimizer's step
 };
 
+/// What kind of call a TraceOperator records.
 enum class TraceKind : std::uint8_t {
   kOperator,
   kView,     ///< shares its first input's memory
@@ -42,6 +43,7 @@ struct TraceTensor {
   std::int64_t made_by = -1;  ///< the call that wrote it last, with TraceOptions::keep_results
 };
 
+/// Memory of one dtype.
 struct TraceBytes {
   ScalarType dtype = kFloat;
   std::int64_t bytes = 0;
@@ -213,9 +215,9 @@ struct TraceRow {
 /// is that of the operators inside.
 std::vector<TraceRow> summarise(const TraceLog& log);
 
-/// Aligned text: totals, operators by time, casts, saved bytes, scale events, first non-finite values, and
-/// histograms.
-std::string trace_table(const TraceLog& log);
+/// Aligned text: totals, operators by time (the first `most_rows`), casts, saved bytes, scale events, first
+/// non-finite values, and histograms.
+std::string trace_table(const TraceLog& log, std::size_t most_rows = static_cast<std::size_t>(-1));
 /// One JSON object a line: {"type": "operator", ...}. docs/trace.md has the fields.
 std::string trace_json_lines(const TraceLog& log);
 /// The trace-event format that Perfetto (ui.perfetto.dev) and chrome://tracing open.

@@ -7,18 +7,14 @@
 #include "halftone/amp/trace_text.h"
 
 namespace halftone::amp {
-namespace {
 
-using Row = std::vector<std::string>;
-
-/// Columns as wide as their widest entry; numbers, the columns from `first_number`, to the right.
-std::string aligned(const std::vector<Row>& rows, std::size_t first_number) {
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_number) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
+  for (const auto& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }
   std::string text;
-  for (const Row& row : rows) {
+  for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string padding(widths[c] - row[c].size(), ' ');
@@ -31,6 +27,10 @@ std::string aligned(const std::vector<Row>& rows, std::size_t first_number) {
   return text;
 }
 
+namespace {
+
+using Row = std::vector<std::string>;
+
 std::string title(const std::string& text) {
   return concat("\n", text, "\n", std::string(text.size(), '-'), "\n");
 }
@@ -41,18 +41,22 @@ double total_self(const std::vector<TraceRow>& rows) {
   return sum;
 }
 
-std::string operators_by_time(const TraceLog& log) {
+std::string operators_by_time(const TraceLog& log, std::size_t most_rows) {
   const std::vector<TraceRow> sums = summarise(log);
   if (sums.empty()) return {};
   const double total = total_self(sums);
   std::vector<Row> rows = {
       {"operator", "phase", "policy", "dtypes", "calls", "own time", "share", "casts", "saved"}};
-  for (const TraceRow& sum : sums) {
+  const std::size_t shown = std::min(most_rows, sums.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TraceRow& sum = sums[i];
     rows.push_back({sum.name, phase_name(sum.phase), sum.policy, sum.dtypes, std::to_string(sum.calls),
                     format_time(sum.self), format_number("%.1f %%", total > 0 ? 100 * sum.self / total : 0),
                     std::to_string(sum.casts), format_bytes(sum.saved_bytes)});
   }
-  return title("operators by time") + aligned(rows, 4);
+  std::string text = title("operators by time") + aligned(rows, 4);
+  if (shown < sums.size()) text += concat("and ", sums.size() - shown, " more rows\n");
+  return text;
 }
 
 std::string casts(const TraceLog& log) {
@@ -123,12 +127,12 @@ std::string histograms(const TraceLog& log) {
 
 }  // namespace
 
-std::string trace_table(const TraceLog& log) {
+std::string trace_table(const TraceLog& log, std::size_t most_rows) {
   std::string text = concat(log.operators.size(), " calls in ", format_time(log.time), ", ", log.steps.size(),
                             " steps, saved for backward: ", format_bytes(log.saved_bytes()), "\n");
   text += concat("tracing itself took ", format_time(log.own_time), " more\n");
   if (log.dropped) text += concat(log.dropped, " further calls were not recorded (max_operators)\n");
-  return text + operators_by_time(log) + casts(log) + scale_events(log) + first_nonfinite(log) +
+  return text + operators_by_time(log, most_rows) + casts(log) + scale_events(log) + first_nonfinite(log) +
          histograms(log);
 }
 

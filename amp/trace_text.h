@@ -1,11 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "halftone/amp/trace_log.h"
 
-// Numbers and names as the table and the page print them.
+// Numbers, names and tables as traces and the command line tool print them.
 namespace halftone::amp {
+
+/// Rows of equal length as text, each column as wide as its widest entry; those from `first_number` on stand
+/// to the right. At least one row: the heading.
+std::string aligned(const std::vector<std::vector<std::string>>& rows,
+                    std::size_t first_number = static_cast<std::size_t>(-1));
 
 /// printf of one number.
 std::string format_number(const char* pattern, double value);

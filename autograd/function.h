@@ -12,9 +12,12 @@
 
 namespace halftone::autograd {
 
+/// libtorch's names.
+/// @{
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 using tensor_list = std::vector<Tensor>;
+/// @}
 
 /// A value kept in AutogradContext::saved_data.
 using SavedValue = IValue;

@@ -8,8 +8,10 @@
 
 namespace halftone::autograd {
 
+/// What is differentiated: tensors in, tensors out.
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
+/// An entry may differ by atol + rtol times its magnitude.
 struct GradcheckOptions {
   double eps = 1e-6;  ///< step of the central differences
   double atol = 1e-5;

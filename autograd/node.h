@@ -29,7 +29,9 @@ struct InputMeta {
   Device device = kCPU;
 };
 
+/// Gradients of all inputs or outputs of a node; undefined ones stand for zero.
 using Gradients = InlineVector<Tensor, 4>;
+/// Sees a gradient; what it returns takes its place, unless that is undefined.
 using TensorHook = std::function<Tensor(Tensor)>;
 
 /// One recorded operator. Nodes carry a global sequence number; an edge only ever points to a smaller one, so
@@ -138,6 +140,7 @@ TensorMeta* find_meta(const Tensor& tensor);
 
 /// True when gradients flow to this tensor. A view of a tensor that was written with history counts.
 bool wants_grad(const TensorImpl& impl);
+/// False for an undefined tensor.
 inline bool wants_grad(const Tensor& tensor) { return tensor.defined() && wants_grad(*tensor.unsafe_impl()); }
 
 /// The node that made the tensor, or null for leaves. Views written through are brought up to date first.

@@ -195,10 +195,12 @@ class DataLoader {
 };
 
 /// libtorch's names of the two kinds.
+/// @{
 template <class DatasetType, class SamplerType>
 using StatelessDataLoader = DataLoader<DatasetType, SamplerType>;
 template <class DatasetType>
 using StatefulDataLoader = DataLoader<DatasetType, StatefulRequests>;
+/// @}
 
 /// A loader over `dataset` in the order `sampler` gives.
 template <class DatasetType, class SamplerType>

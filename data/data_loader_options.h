@@ -21,7 +21,7 @@ struct DataLoaderOptions {
   HALFTONE_ARG(bool, drop_last) = false;
 
  public:
-  /// Longest wait for one batch: a duration of <chrono>, which this header does not need.
+  /// Longest wait for one batch: a std::chrono duration, which this header does not need.
   template <class Duration>
   requires requires(Duration duration) {
     Duration::period::num;

@@ -21,6 +21,7 @@ struct Example {
   Target target;
 };
 
+/// One sample without a target.
 template <class Data>
 struct Example<Data, example::NoTarget> {
   Example() = default;
@@ -30,6 +31,7 @@ struct Example<Data, example::NoTarget> {
   Data data;
 };
 
+/// A tensor without a target.
 using TensorExample = Example<Tensor, example::NoTarget>;
 
 }  // namespace data

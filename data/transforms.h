@@ -102,12 +102,14 @@ class Normalize : public TensorTransform<Target> {
 template <class T = Example<>>
 class Stack;
 
+/// Data and targets each become one tensor.
 template <>
 class Stack<Example<>> : public Collation<Example<>> {
  public:
   Example<> apply_batch(std::vector<Example<>> examples) override;
 };
 
+/// Of samples without targets.
 template <>
 class Stack<TensorExample> : public Collation<TensorExample, TensorExample> {
  public:

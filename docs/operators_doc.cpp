@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "halftone/halftone.h"
 
@@ -10,27 +11,12 @@ using namespace halftone;
 
 namespace {
 
-std::string signature(const ops::OpInfo& op) {
-  std::string text = std::string("`") + op.name + "(";
-  for (std::size_t i = 0; i < op.args.size(); ++i) text += (i ? ", " : "") + op.args[i];
-  return text + ")`";
-}
-
-const char* gradient(const ops::OpInfo& op) {
-  if (!op.differentiable) return "none";
-  return op.twice ? "yes, twice" : "once";
-}
-
-bool is_backward(const ops::OpInfo& op) {
-  return std::string(op.name).find("_backward") != std::string::npos;
-}
-
 void print_table(const std::vector<const ops::OpInfo*>& rows) {
   std::puts("| operator | policy | gradient | what it computes |");
   std::puts("| --- | --- | --- | --- |");
   for (const ops::OpInfo* op : rows) {
-    std::printf("| %s%s | `%s` | %s | %s |\n", signature(*op).c_str(), op->is_view ? " (view)" : "",
-                amp::precision_name(op->precision), gradient(*op), op->doc);
+    std::printf("| `%s`%s | `%s` | %s | %s |\n", op->signature().c_str(), op->is_view ? " (view)" : "",
+                amp::precision_name(op->precision), op->gradient(), op->doc);
   }
 }
 
@@ -38,7 +24,7 @@ void print_table(const std::vector<const ops::OpInfo*>& rows) {
 
 int main() {
   std::vector<const ops::OpInfo*> forward, backward;
-  for (const ops::OpInfo* op : registry()) (is_backward(*op) ? backward : forward).push_back(op);
+  for (const ops::OpInfo* op : registry()) (op->is_backward() ? backward : forward).push_back(op);
   const auto by_name = [](const ops::OpInfo* a, const ops::OpInfo* b) {
     return std::string(a->name) < b->name;
   };

@@ -11,6 +11,7 @@ namespace halftone {
 /// What a block of memory is used for; memory statistics are kept per category.
 enum class MemoryCategory : std::uint8_t { kParameter, kGradient, kOptimizer, kSaved, kTemporary };
 
+/// Number of categories; their values are 0 .. kMemoryCategories - 1.
 inline constexpr int kMemoryCategories = 5;
 
 /// "parameters", "gradients", ...
@@ -28,6 +29,7 @@ struct MemoryStats {
   std::size_t peak_of(MemoryCategory category) const { return peak_by[static_cast<int>(category)]; }
 };
 
+/// What is in use now. Throws Error when there is no such device.
 MemoryStats memory_stats(Device device = kCPU);
 /// Sets every peak to what is in use now.
 void reset_peak_memory_stats(Device device = kCPU);
@@ -46,6 +48,7 @@ class MemoryCategoryGuard {
   MemoryCategory previous_;
 };
 
+/// What memory allocated by this thread counts as now.
 MemoryCategory current_memory_category();
 
 /// Source of device memory. One per device type; the CPU's keeps freed blocks in size-class lists.

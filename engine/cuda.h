@@ -22,6 +22,7 @@ std::string device_name(int device = -1);
 
 /// The device that kCUDA without a number means on this thread.
 int current_device();
+/// Makes a device current on this thread. Throws Error when there is none of that number.
 void set_device(int device);
 
 /// Waits until a device has done all its work. Throws Error for what kernels found wrong with the data since
@@ -30,6 +31,7 @@ void synchronize(int device = -1);
 
 /// Seeds the process-wide random stream, which all devices share.
 void manual_seed(std::uint64_t seed);
+/// The same: there is one stream.
 void manual_seed_all(std::uint64_t seed);
 
 /// Number of copies from a device to the host since the program began: each one waited for the device.

@@ -9,8 +9,9 @@
 // Between the engine and the CUDA backend, which may be absent. Users include engine/cuda.h.
 namespace halftone::cuda {
 
-/// A stream and an event as the CUDA runtime knows them; null is the default stream.
+/// A stream as the CUDA runtime knows it; null is the default stream.
 using StreamHandle = void*;
+/// An event as the CUDA runtime knows it.
 using EventHandle = void*;
 /// A recorded graph that can be launched.
 using GraphHandle = void*;

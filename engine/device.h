@@ -5,11 +5,16 @@
 
 namespace halftone {
 
+/// The kinds of devices.
 enum class DeviceType : std::int8_t { kCPU = 0, kCUDA = 1, CPU = kCPU, CUDA = kCUDA };
 
+/// Number of kinds; their values are 0 .. kDeviceTypes - 1.
 inline constexpr int kDeviceTypes = 2;
+/// The kinds by libtorch's names.
+/// @{
 inline constexpr DeviceType kCPU = DeviceType::kCPU;
 inline constexpr DeviceType kCUDA = DeviceType::kCUDA;
+/// @}
 
 /// Where a tensor lives: a kind of device and, for CUDA, its number (-1 means the current one).
 class Device {

@@ -29,11 +29,14 @@ enum class ScalarType : std::int8_t {
   Double = kDouble,
 };
 
+/// The name users write.
 using Dtype = ScalarType;
 
 /// Number of element types; `ScalarType` values are 0 .. kDtypeCount - 1.
 inline constexpr int kDtypeCount = 8;
 
+/// The element types by libtorch's names.
+/// @{
 inline constexpr ScalarType kByte = ScalarType::kByte;
 inline constexpr ScalarType kUInt8 = ScalarType::kByte;
 inline constexpr ScalarType kBool = ScalarType::kBool;
@@ -48,6 +51,7 @@ inline constexpr ScalarType kFloat = ScalarType::kFloat;
 inline constexpr ScalarType kFloat32 = ScalarType::kFloat;
 inline constexpr ScalarType kDouble = ScalarType::kDouble;
 inline constexpr ScalarType kFloat64 = ScalarType::kDouble;
+/// @}
 
 /// "float32", "bfloat16", "int64", "bool", ...: the names Python's PyTorch prints.
 const char* dtype_name(ScalarType dtype);
@@ -85,6 +89,7 @@ double max_value(ScalarType dtype);
 /// Maps a C++ type to its ScalarType: `dtype_of<float> == kFloat`.
 template <class T>
 struct DtypeOf;
+/// @cond
 template <>
 struct DtypeOf<std::uint8_t> {
   static constexpr ScalarType value = kByte;
@@ -121,6 +126,9 @@ template <>
 struct DtypeOf<double> {
   static constexpr ScalarType value = kDouble;
 };
+/// @endcond
+
+/// The ScalarType of a C++ type.
 template <class T>
 inline constexpr ScalarType dtype_of = DtypeOf<T>::value;
 

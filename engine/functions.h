@@ -25,8 +25,9 @@ using OptionalDtype = std::optional<ScalarType>;
 
 /// How a loss is reduced over its elements (at::Reduction's names).
 namespace Reduction {
+/// Not at all, to the mean, to the sum.
 enum Reduction : std::int8_t { None, Mean, Sum };
-}
+}  // namespace Reduction
 
 // --- Factories (ops/factories.cpp)
 // -----------------------------------------------------------------------------

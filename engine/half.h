@@ -165,6 +165,7 @@ static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 
 namespace std {
 
+/// Limits of IEEE binary16.
 template <>
 class numeric_limits<halftone::Half> {
   using T = halftone::Half;
@@ -188,6 +189,7 @@ class numeric_limits<halftone::Half> {
   static constexpr T denorm_min() noexcept { return T::from_bits(0x0001); }
 };
 
+/// Limits of bfloat16.
 template <>
 class numeric_limits<halftone::BFloat16> {
   using T = halftone::BFloat16;

@@ -11,6 +11,7 @@ class Tensor;
 /// What stands between the brackets of `x.index({...})`, with libtorch's names.
 namespace indexing {
 
+/// A new dimension of size 1, or an open end of a Slice.
 inline constexpr std::nullopt_t None = std::nullopt;
 
 struct EllipsisType {};

@@ -14,8 +14,11 @@ using std::make_optional;
 using std::nullopt;
 using std::optional;
 
+/// libtorch's older name.
 using IntList = IntArrayRef;
 
+/// libtorch's short names of the element types.
+/// @{
 inline constexpr ScalarType kU8 = kByte;
 inline constexpr ScalarType kI32 = kInt;
 inline constexpr ScalarType kI64 = kLong;
@@ -23,15 +26,19 @@ inline constexpr ScalarType kF16 = kHalf;
 inline constexpr ScalarType kBF16 = kBFloat16;
 inline constexpr ScalarType kF32 = kFloat;
 inline constexpr ScalarType kF64 = kDouble;
+/// @}
 
 /// "Float", "Long", ...: what printing a dtype gives.
 const char* toString(ScalarType dtype);
+/// c10's names of questions about an element type (engine/dtype.h).
+/// @{
 constexpr std::size_t elementSize(ScalarType dtype) { return element_size(dtype); }
 constexpr bool isFloatingType(ScalarType dtype) { return is_floating_point(dtype); }
 constexpr bool isIntegralType(ScalarType dtype, bool include_bool) {
   return !is_floating_point(dtype) && (include_bool || dtype != kBool);
 }
 constexpr bool isComplexType(ScalarType) { return false; }
+/// @}
 /// A tensor's dtype and its scalar type are one here.
 constexpr ScalarType typeMetaToScalarType(ScalarType dtype) { return dtype; }
 

@@ -15,6 +15,7 @@ std::ostream& operator<<(std::ostream& out, const Device& device);
 std::ostream& operator<<(std::ostream& out, ScalarType dtype);
 /// "[2, 3]".
 std::ostream& operator<<(std::ostream& out, IntArrayRef sizes);
+/// "[2, 3]".
 std::ostream& operator<<(std::ostream& out, const Dims& sizes);
 
 /// The same as operator<<, with lines of at most `linesize` characters: matrices are cut into blocks of

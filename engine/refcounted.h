@@ -75,6 +75,7 @@ class IntrusivePtr {
   T* object_ = nullptr;
 };
 
+/// A new object and the first pointer to it.
 template <class T, class... Args>
 IntrusivePtr<T> make_intrusive(Args&&... args) {
   return IntrusivePtr<T>(new T(std::forward<Args>(args)...));

@@ -1251,7 +1251,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     const Tensor& attn_mask = {}, double dropout_p, bool is_causal,
                                     std::optional<double> scale);
 
-// --- Operators: tensors with tensors and with numbers ---
+/// Element by element, with broadcasting and type promotion; a comparison gives a bool tensor.
+/// @{
 inline Tensor operator+(const Tensor& a) { return a; }
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }
@@ -1303,5 +1304,6 @@ inline Tensor operator<<(const Tensor& a, const Scalar& b) { return bitwise_left
 inline Tensor operator>>(const Tensor& a, const Scalar& b) { return bitwise_right_shift(a, b); }
 inline Tensor operator&&(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 inline Tensor operator||(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
+/// @}
 
 }  // namespace halftone

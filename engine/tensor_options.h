@@ -19,8 +19,11 @@ void set_default_device(Device device);
 
 /// How elements lie in memory: always by strides. kSparse is there to be refused by name.
 enum class Layout : std::int8_t { kStrided, kSparse };
+/// The layouts by libtorch's names.
+/// @{
 inline constexpr Layout kStrided = Layout::kStrided;
 inline constexpr Layout kSparse = Layout::kSparse;
+/// @}
 
 /// libtorch's memory formats. Contiguous and Preserve are accepted; halftone has no channels-last kernels.
 enum class MemoryFormat : std::int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
@@ -85,6 +88,8 @@ class TensorOptions {
   bool requires_grad_ = false;
 };
 
+/// Options with one of them set: `zeros({2, 3}, dtype(kHalf).requires_grad(true))`.
+/// @{
 inline TensorOptions dtype(ScalarType dtype) { return TensorOptions(dtype); }
 template <class T>
 TensorOptions dtype() {
@@ -96,5 +101,6 @@ inline TensorOptions device(Device device) { return TensorOptions(device); }
 inline TensorOptions requires_grad(bool requires_grad = true) {
   return TensorOptions().requires_grad(requires_grad);
 }
+/// @}
 
 }  // namespace halftone

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include <immintrin.h>
 #endif
 
+#include "halftone/engine/environment.h"
 #include "halftone/engine/error.h"
 
 namespace halftone {
@@ -29,7 +29,7 @@ namespace {
 thread_local bool single_thread = false;
 
 int default_thread_count() {
-  if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+  if (const char* text = kThreadsVariable.value()) {
     int count = 0;
     std::from_chars(text, text + std::strlen(text), count);
     if (count >= 1) return count;

@@ -8,13 +8,16 @@
 // The structs are the published ABI's, in this namespace so that they can stand beside the original header's.
 namespace halftone {
 
+/// Where memory lies.
 enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
 
+/// A device and its number.
 struct DLDevice {
   DLDeviceType device_type;
   std::int32_t device_id;
 };
 
+/// Kinds of numbers.
 enum DLDataTypeCode : std::uint8_t {
   kDLInt = 0,
   kDLUInt = 1,
@@ -25,12 +28,14 @@ enum DLDataTypeCode : std::uint8_t {
   kDLBool = 6,
 };
 
+/// An element type: a kind, bits, and lanes of a vector (1).
 struct DLDataType {
   std::uint8_t code;
   std::uint8_t bits;
   std::uint16_t lanes;
 };
 
+/// Memory and how it is laid out.
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -48,6 +53,7 @@ struct DLManagedTensor {
   void (*deleter)(DLManagedTensor* self);
 };
 
+/// Versions with the same `major` understand each other.
 struct DLPackVersion {
   std::uint32_t major;
   std::uint32_t minor;
@@ -67,13 +73,17 @@ struct DLManagedTensorVersioned {
 /// The tensor for another library, which shares its memory and keeps it alive until it calls `deleter`.
 /// Gradients do not follow. On a CUDA device, what is enqueued on its stream may still be running:
 /// synchronize first.
+/// @{
 DLManagedTensor* toDLPack(const Tensor& tensor);
 DLManagedTensorVersioned* toDLPackVersioned(const Tensor& tensor);
+/// @}
 
 /// A tensor on another library's memory, which is given back through `deleter` when the last tensor on it
 /// goes. A read-only one is copied, and given back at once. Throws Error, and takes nothing, for a dtype,
 /// device, layout or version that halftone does not have.
+/// @{
 Tensor fromDLPack(DLManagedTensor* managed);
 Tensor fromDLPack(DLManagedTensorVersioned* managed);
+/// @}
 
 }  // namespace halftone

@@ -9,6 +9,7 @@
 
 namespace halftone::io {
 
+/// Tensors by name, in the order of the file.
 using NamedTensors = OrderedDict<std::string, Tensor>;
 
 /// What a safetensors file holds (github.com/huggingface/safetensors).

@@ -13,16 +13,23 @@
 // when the data is damaged or does not fit. With a device, what was loaded is moved there.
 namespace halftone {
 
+/// One tensor, or several.
+/// @{
 void save(const Tensor& tensor, const io::Destination& to);
 void save(const std::vector<Tensor>& tensors, const io::Destination& to);
+/// @}
 /// Parameters and buffers by name.
 void save(const nn::Module& module, const io::Destination& to);
 
+/// The tensor of a file that has one.
 void load(Tensor& tensor, const io::Origin& from, optional<Device> device = nullopt);
 /// Appends the tensors of the file, like libtorch's.
 void load(std::vector<Tensor>& tensors, const io::Origin& from, optional<Device> device = nullopt);
+/// Parameters and buffers by name: all of them, and no others.
 void load(nn::Module& module, const io::Origin& from, optional<Device> device = nullopt);
 
+/// The module that a holder or a pointer refers to. Throws Error when it is null.
+/// @{
 template <class Contained>
 void save(const nn::ModuleHolder<Contained>& module, const io::Destination& to) {
   save(static_cast<const nn::Module&>(*module), to);
@@ -43,8 +50,10 @@ void load(std::shared_ptr<M>& module, const io::Origin& from, optional<Device> d
   if (!module) fail("load", from.name(), ": the module is null: construct it first");
   load(static_cast<nn::Module&>(*module), from, device);
 }
+/// @}
 
 /// Optimizers, scalers and schedulers: anything with a StateDict. They keep their parameters' devices.
+/// @{
 template <class T>
 requires requires(const T& value) { StateDict(value.state_dict()); }
 void save(const T& value, const io::Destination& to) { io::save_state(to, value.state_dict()); }
@@ -54,6 +63,7 @@ void load(T& value, const io::Origin& from) {
   const StateDict state = io::load_state(from);
   io::naming_source(from.name(), [&] { value.load_state_dict(state); });
 }
+/// @}
 
 /// From `bytes` bytes in memory.
 template <class T>

@@ -61,6 +61,7 @@ class SigmoidImpl : public ActivationBase<SigmoidImpl> {
 };
 HALFTONE_MODULE(Sigmoid);
 
+/// The hyperbolic tangent.
 class TanhImpl : public ActivationBase<TanhImpl> {
  public:
   Tensor forward(const Tensor& input) { return tanh(input); }

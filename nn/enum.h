@@ -57,6 +57,8 @@ struct kLSTM {};
 struct kGRU {};
 }  // namespace enumtype
 
+/// The values of options, each of its own type.
+/// @{
 inline constexpr enumtype::kNone kNone{};
 inline constexpr enumtype::kMean kMean{};
 inline constexpr enumtype::kSum kSum{};
@@ -97,6 +99,7 @@ inline constexpr enumtype::kRNN_TANH kRNN_TANH{};
 inline constexpr enumtype::kRNN_RELU kRNN_RELU{};
 inline constexpr enumtype::kLSTM kLSTM{};
 inline constexpr enumtype::kGRU kGRU{};
+/// @}
 
 namespace nn {
 

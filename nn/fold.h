@@ -27,8 +27,11 @@ struct FoldOptions {
 };
 
 namespace functional {
+/// Options of the functions that need no more than their layer's.
+/// @{
 using UnfoldFuncOptions = UnfoldOptions;
 using FoldFuncOptions = FoldOptions;
+/// @}
 
 /// The windows of (N, C, H, W) as columns: (N, C * kh * kw, windows).
 Tensor unfold(const Tensor& input, const UnfoldFuncOptions& options);

@@ -36,6 +36,7 @@ class FanMode {
   bool out_;
 };
 
+/// Inputs and outputs of a unit.
 struct Fan {
   std::int64_t in;
   std::int64_t out;
@@ -47,21 +48,28 @@ Fan fan_in_and_out(const Tensor& tensor);
 /// sqrt(2 / (1 + param^2)) for leaky ReLU of slope `param`.
 double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);
 
+/// Uniform on [low, high).
 Tensor uniform_(Tensor tensor, double low = 0, double high = 1);
+/// Normal numbers.
 Tensor normal_(Tensor tensor, double mean = 0, double std = 1);
 /// Normal numbers conditioned on lying in [a, b]. Throws Error unless a < b and std > 0.
 Tensor trunc_normal_(Tensor tensor, double mean = 0, double std = 1, double a = -2, double b = 2);
+/// One value everywhere.
 Tensor constant_(Tensor tensor, const Scalar& value);
+/// 0 everywhere.
 Tensor zeros_(Tensor tensor);
+/// 1 everywhere.
 Tensor ones_(Tensor tensor);
 /// The identity matrix; a 2-d tensor.
 Tensor eye_(Tensor matrix);
 /// Glorot and Bengio, AISTATS 2010.
 Tensor xavier_uniform_(Tensor tensor, double gain = 1);
+/// The same with normal numbers.
 Tensor xavier_normal_(Tensor tensor, double gain = 1);
 /// He et al., arXiv:1502.01852; `a` is the slope of a leaky ReLU.
 Tensor kaiming_uniform_(Tensor tensor, double a = 0, FanMode mode = kFanIn,
                         Nonlinearity nonlinearity = kLeakyReLU);
+/// The same with normal numbers.
 Tensor kaiming_normal_(Tensor tensor, double a = 0, FanMode mode = kFanIn,
                        Nonlinearity nonlinearity = kLeakyReLU);
 /// A matrix (trailing dimensions flattened) with orthonormal rows or columns, times gain (Saxe et al.,

@@ -61,6 +61,7 @@ class ModuleHolder {
   std::shared_ptr<Contained> impl_;
 };
 
+/// The module and what it contains, one a line.
 template <class Contained>
 std::ostream& operator<<(std::ostream& stream, const ModuleHolder<Contained>& holder) {
   return stream << static_cast<const Module&>(*holder);

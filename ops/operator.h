@@ -414,11 +414,18 @@ std::vector<Tensor> run_in_fp32(const void* arguments) {
       *static_cast<const std::tuple<const Args&...>*>(arguments));
 }
 
-/// A call under autocast, or one that somebody watches.
+/// Casts as planned, then runs and records.
 template <class Op, class... Args>
-auto dispatch_with_care(const Args&... args) {
-  const TensorRefs inputs = tensor_refs(args...);
-  const CastPlan plan = plan_casts(Op::schema.name, Op::precision, Op::mixed_inputs, Op::instead, inputs);
+auto run_as_planned(const CastPlan& plan, const Args&... args) {
+  if (!plan.cast_to) return record<Op>(plan.output, args...);
+  return [&](const auto&... cast) {
+    return record<Op>(plan.output, as_argument(cast)...);
+  }(autocast_argument(args, *plan.cast_to)...);
+}
+
+/// The same while somebody watches.
+template <class Op, class... Args>
+[[gnu::noinline]] auto dispatch_watched(const TensorRefs& inputs, const CastPlan& plan, const Args&... args) {
   const std::tuple<const Args&...> arguments(args...);
   Call call{.name = Op::schema.name, .declared = Op::precision, .inputs = inputs, .plan = plan};
   if constexpr (IsView<Op, Args...>) {
@@ -428,14 +435,19 @@ auto dispatch_with_care(const Args&... args) {
     call.arguments = &arguments;
   }
   CallScope scope(call);
-  auto out = [&] {
-    if (!plan.cast_to) return record<Op>(plan.output, args...);
-    return [&](const auto&... cast) {
-      return record<Op>(plan.output, as_argument(cast)...);
-    }(autocast_argument(args, *plan.cast_to)...);
-  }();
+  auto out = run_as_planned<Op>(plan, args...);
   scope.finish(tensor_refs(out));
   return out;
+}
+
+/// A call under autocast, or one that somebody watches.
+template <class Op, class... Args>
+auto dispatch_with_care(const Args&... args) {
+  const TensorRefs inputs = tensor_refs(args...);
+  const CastPlan plan = plan_casts(Op::schema.name, Op::precision, Op::mixed_inputs, Op::instead, inputs);
+  if (observer()) [[unlikely]]
+    return dispatch_watched<Op>(inputs, plan, args...);
+  return run_as_planned<Op>(plan, args...);
 }
 
 /// The way every operator is called: autocast decision, then recording, then the kernel.

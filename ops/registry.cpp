@@ -66,6 +66,27 @@ void add_operator(const OpInfo& info) {
   rows().rows.push_back(new OpInfo(info));
 }
 
+std::string OpInfo::signature() const {
+  std::string text = concat(name, "(");
+  for (std::size_t i = 0; i < args.size(); ++i) text += concat(i ? ", " : "", args[i]);
+  return text + ")";
+}
+
+const char* OpInfo::gradient() const {
+  if (!differentiable) return "none";
+  return twice ? "yes, twice" : "once";
+}
+
+bool OpInfo::is_backward() const {
+  return std::string_view(name).find("_backward") != std::string_view::npos;
+}
+
+std::string file_stem(const char* path) {
+  std::string_view stem = path;
+  stem.remove_prefix(stem.rfind('/') + 1);  // npos + 1 is 0
+  return std::string(stem.substr(0, stem.rfind('.')));
+}
+
 Tensor Samples::rand(IntArrayRef sizes, double low, double high) {
   Tensor out = empty(sizes, TensorOptions(kDouble).device(kCPU));
   double* data = out.data_ptr<double>();

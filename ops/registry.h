@@ -95,9 +95,17 @@ struct OpInfo {
   bool is_view;         ///< the result shares the input's memory
   bool mixed_inputs;
   Ulp ulp;
+  std::string family;  ///< the source file that declares it: "softmax" of ops/softmax.cpp
   /// Calls the public function. Throws Error when the arguments do not fit its signature.
   std::function<std::vector<Tensor>(const std::vector<Value>&)> call;
   std::function<std::vector<Sample>()> samples;
+
+  /// "softmax(self, dim, dtype)".
+  std::string signature() const;
+  /// "none", "once" or "yes, twice": how often the result can be differentiated.
+  const char* gradient() const;
+  /// One that gradient rules call, not users: autocast is off while it runs.
+  bool is_backward() const;
 };
 
 /// Every operator: the built-in ones in the order of ops/all_ops.h, then those registered by the program.
@@ -201,9 +209,12 @@ constexpr std::size_t argument_count(const Schema& schema) {
 
 }  // namespace detail
 
-/// The registry row of a declaration.
+/// "softmax" of ".../ops/softmax.cpp".
+std::string file_stem(const char* path);
+
+/// The registry row of a declaration. `declared_in`: the file it stands in, that of the caller.
 template <class Op>
-OpInfo make_info() {
+OpInfo make_info(const char* declared_in = __builtin_FILE()) {
   constexpr auto api = Op::api;
   constexpr std::size_t count = detail::argument_count(Op::schema);
   static_assert(count == detail::parameter_count(api),
@@ -218,6 +229,7 @@ OpInfo make_info() {
   info.is_view = requires { &Op::view; };
   info.mixed_inputs = Op::mixed_inputs;
   info.ulp = Op::ulp;
+  info.family = file_stem(declared_in);
   info.call = [](const std::vector<Value>& args) {
     return detail::call_boxed(Op::schema, Op::api, args, std::make_index_sequence<count>());
   };
@@ -236,8 +248,8 @@ const OpInfo& operator_info();
 /// Registers an operator declared outside the library: it gets dispatch, autocast, recording and the tests
 /// too.
 template <class Op>
-void register_operator() {
-  add_operator(make_info<Op>());
+void register_operator(const char* declared_in = __builtin_FILE()) {
+  add_operator(make_info<Op>(declared_in));
 }
 
 }  // namespace halftone::ops

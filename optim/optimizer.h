@@ -170,6 +170,7 @@ class Optimizer {
   void set_outer_scaling(amp::LossScaling* scaling) { outer_scaling_ = scaling; }
   const char* name() const { return name_; }
 
+  /// A parameter among the others.
   struct Slot {
     ParameterState state;
     std::size_t group;

@@ -3,9 +3,9 @@
 #include <cpuid.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <string_view>
 
+#include "halftone/engine/environment.h"
 #include "halftone/engine/error.h"
 
 namespace halftone::cpu {
@@ -42,7 +42,7 @@ void require(Isa isa) {
 }
 
 Isa choose() {
-  const char* forced = std::getenv("HALFTONE_ISA");
+  const char* forced = kIsaVariable.value();
   if (forced == nullptr || *forced == '\0') return highest_isa();
   for (const Isa isa : kAll) {
     if (std::string_view(isa_name(isa)) == forced) {

@@ -1,6 +1,5 @@
 #include "halftone/kernels/cuda/allocator.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "halftone/engine/environment.h"
 #include "halftone/engine/error.h"
 #include "halftone/engine/memory_counter.h"
 #include "halftone/engine/size_classes.h"
@@ -234,7 +234,7 @@ class CachingAllocator final : public DeviceAllocator {
 }  // namespace
 
 std::unique_ptr<DeviceAllocator> make_device_allocator(int device) {
-  const char* setting = std::getenv("HALFTONE_CUDA_CACHING");
+  const char* setting = kCudaCachingVariable.value();
   return std::make_unique<CachingAllocator>(device, !setting || std::strcmp(setting, "0") != 0);
 }
 

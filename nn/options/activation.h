@@ -122,6 +122,8 @@ struct LogSoftmaxOptions {
 
 namespace functional {
 
+/// Options of the functions that need no more than their layer's.
+/// @{
 using ReLUFuncOptions = ReLUOptions;
 using LeakyReLUFuncOptions = LeakyReLUOptions;
 using GELUFuncOptions = GELUOptions;
@@ -135,6 +137,7 @@ using GLUFuncOptions = GLUOptions;
 using HardshrinkFuncOptions = HardshrinkOptions;
 using SoftshrinkFuncOptions = SoftshrinkOptions;
 using ThresholdFuncOptions = ThresholdOptions;
+/// @}
 
 /// Options of functional::rrelu.
 struct RReLUFuncOptions {
@@ -158,8 +161,11 @@ struct SoftmaxFuncOptions {
   HALFTONE_ARG(std::int64_t, dim);
   HALFTONE_ARG(optional<Dtype>, dtype) = nullopt;
 };
+/// The same as softmax's.
+/// @{
 using LogSoftmaxFuncOptions = SoftmaxFuncOptions;
 using SoftminFuncOptions = SoftmaxFuncOptions;
+/// @}
 
 }  // namespace functional
 }  // namespace halftone::nn

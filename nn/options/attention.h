@@ -39,6 +39,7 @@ class TransformerActivation {
   bool gelu_ = false;
   Function function_;
 };
+/// libtorch's name.
 using activation_t = TransformerActivation;
 
 /// Options of TransformerEncoderLayer.

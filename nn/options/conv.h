@@ -58,8 +58,11 @@ struct ConvOptions {
   HALFTONE_ARG(bool, bias) = true;
   HALFTONE_ARG(ConvPaddingMode, padding_mode) = kZeros;
 };
+/// By the number of dimensions.
+/// @{
 using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
+/// @}
 
 /// Options of ConvTranspose1d and ConvTranspose2d; the padding mode can only be kZeros.
 template <std::size_t D>
@@ -77,8 +80,11 @@ struct ConvTransposeOptions {
   HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
   HALFTONE_ARG(ConvPaddingMode, padding_mode) = kZeros;
 };
+/// By the number of dimensions.
+/// @{
 using ConvTranspose1dOptions = ConvTransposeOptions<1>;
 using ConvTranspose2dOptions = ConvTransposeOptions<2>;
+/// @}
 
 namespace functional {
 
@@ -91,8 +97,11 @@ struct ConvFuncOptions {
   HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
   HALFTONE_ARG(std::int64_t, groups) = 1;
 };
+/// By the number of dimensions.
+/// @{
 using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
+/// @}
 
 /// Options of functional::conv_transpose1d and conv_transpose2d.
 template <std::size_t D>
@@ -104,8 +113,11 @@ struct ConvTransposeFuncOptions {
   HALFTONE_ARG(std::int64_t, groups) = 1;
   HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
 };
+/// By the number of dimensions.
+/// @{
 using ConvTranspose1dFuncOptions = ConvTransposeFuncOptions<1>;
 using ConvTranspose2dFuncOptions = ConvTransposeFuncOptions<2>;
+/// @}
 
 }  // namespace functional
 }  // namespace halftone::nn

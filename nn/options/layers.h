@@ -16,8 +16,11 @@ struct InstanceNormOptions {
   HALFTONE_ARG(bool, affine) = false;
   HALFTONE_ARG(bool, track_running_stats) = false;
 };
+/// By the number of dimensions.
+/// @{
 using InstanceNorm1dOptions = InstanceNormOptions;
 using InstanceNorm2dOptions = InstanceNormOptions;
+/// @}
 
 /// Options of LocalResponseNorm: x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta.
 struct LocalResponseNormOptions {
@@ -34,8 +37,11 @@ struct ReflectionPadOptions {
   ReflectionPadOptions(ExpandingArray<2 * D> padding) : padding_(padding) {}
   HALFTONE_ARG(ExpandingArray<2 * D>, padding);
 };
+/// By the number of dimensions.
+/// @{
 using ReflectionPad1dOptions = ReflectionPadOptions<1>;
 using ReflectionPad2dOptions = ReflectionPadOptions<2>;
+/// @}
 
 /// Options of ReplicationPad1d and ReplicationPad2d.
 template <std::size_t D>
@@ -43,8 +49,11 @@ struct ReplicationPadOptions {
   ReplicationPadOptions(ExpandingArray<2 * D> padding) : padding_(padding) {}
   HALFTONE_ARG(ExpandingArray<2 * D>, padding);
 };
+/// By the number of dimensions.
+/// @{
 using ReplicationPad1dOptions = ReplicationPadOptions<1>;
 using ReplicationPad2dOptions = ReplicationPadOptions<2>;
+/// @}
 
 /// Options of ZeroPad2d.
 struct ZeroPad2dOptions {
@@ -59,8 +68,11 @@ struct ConstantPadOptions {
   HALFTONE_ARG(ExpandingArray<2 * D>, padding);
   HALFTONE_ARG(double, value);
 };
+/// By the number of dimensions.
+/// @{
 using ConstantPad1dOptions = ConstantPadOptions<1>;
 using ConstantPad2dOptions = ConstantPadOptions<2>;
+/// @}
 
 /// Options of PixelShuffle.
 struct PixelShuffleOptions {
@@ -151,11 +163,14 @@ struct InstanceNormFuncOptions {
   HALFTONE_ARG(double, momentum) = 0.1;
   HALFTONE_ARG(double, eps) = 1e-5;
 };
+/// Options of the functions that need no more than their layer's.
+/// @{
 using LocalResponseNormFuncOptions = LocalResponseNormOptions;
 using PixelShuffleFuncOptions = PixelShuffleOptions;
 using PixelUnshuffleFuncOptions = PixelUnshuffleOptions;
 using CosineSimilarityFuncOptions = CosineSimilarityOptions;
 using PairwiseDistanceFuncOptions = PairwiseDistanceOptions;
+/// @}
 
 /// Options of functional::embedding_bag.
 struct EmbeddingBagFuncOptions {

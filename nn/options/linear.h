@@ -63,10 +63,13 @@ struct DropoutOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
+/// The same as Dropout's.
+/// @{
 using Dropout2dOptions = DropoutOptions;
 using Dropout3dOptions = DropoutOptions;
 using AlphaDropoutOptions = DropoutOptions;
 using FeatureAlphaDropoutOptions = DropoutOptions;
+/// @}
 
 namespace functional {
 
@@ -76,6 +79,7 @@ struct AlphaDropoutFuncOptions {
   HALFTONE_ARG(bool, training) = false;
   HALFTONE_ARG(bool, inplace) = false;
 };
+/// The same as alpha_dropout's.
 using FeatureAlphaDropoutFuncOptions = AlphaDropoutFuncOptions;
 
 /// Options of functional::dropout.
@@ -85,8 +89,11 @@ struct DropoutFuncOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
+/// The same as dropout's.
+/// @{
 using Dropout2dFuncOptions = DropoutFuncOptions;
 using Dropout3dFuncOptions = DropoutFuncOptions;
+/// @}
 
 /// Options of functional::embedding.
 struct EmbeddingFuncOptions {

@@ -164,6 +164,8 @@ struct MarginRankingLossOptions {
 };
 
 namespace functional {
+/// Options of the functions that need no more than their layer's.
+/// @{
 using CrossEntropyFuncOptions = CrossEntropyLossOptions;
 using NLLLossFuncOptions = NLLLossOptions;
 using MSELossFuncOptions = MSELossOptions;
@@ -184,5 +186,6 @@ using TripletMarginWithDistanceLossFuncOptions = TripletMarginWithDistanceLossOp
 using CTCLossFuncOptions = CTCLossOptions;
 using PoissonNLLLossFuncOptions = PoissonNLLLossOptions;
 using MarginRankingLossFuncOptions = MarginRankingLossOptions;
+/// @}
 }  // namespace functional
 }  // namespace halftone::nn

@@ -18,8 +18,11 @@ struct BatchNormOptions {
   HALFTONE_ARG(bool, affine) = true;
   HALFTONE_ARG(bool, track_running_stats) = true;
 };
+/// By the number of dimensions.
+/// @{
 using BatchNorm1dOptions = BatchNormOptions;
 using BatchNorm2dOptions = BatchNormOptions;
+/// @}
 
 /// Options of LayerNorm: normalises over the last normalized_shape.size() dimensions.
 struct LayerNormOptions {

@@ -18,8 +18,11 @@ struct MaxPoolOptions {
   HALFTONE_ARG(ExpandingArray<D>, dilation) = 1;
   HALFTONE_ARG(bool, ceil_mode) = false;
 };
+/// By the number of dimensions.
+/// @{
 using MaxPool1dOptions = MaxPoolOptions<1>;
 using MaxPool2dOptions = MaxPoolOptions<2>;
+/// @}
 
 /// Options of AvgPool1d and AvgPool2d (divisor_override: 2d only). The stride defaults to the kernel size.
 template <std::size_t D>
@@ -32,8 +35,11 @@ struct AvgPoolOptions {
   HALFTONE_ARG(bool, count_include_pad) = true;
   HALFTONE_ARG(optional<std::int64_t>, divisor_override) = nullopt;
 };
+/// By the number of dimensions.
+/// @{
 using AvgPool1dOptions = AvgPoolOptions<1>;
 using AvgPool2dOptions = AvgPoolOptions<2>;
+/// @}
 
 /// Options of AdaptiveAvgPool1d and AdaptiveAvgPool2d. In two dimensions a size may be nullopt: the input's.
 template <class OutputSize>
@@ -41,8 +47,11 @@ struct AdaptiveAvgPoolOptions {
   AdaptiveAvgPoolOptions(OutputSize output_size) : output_size_(output_size) {}
   HALFTONE_ARG(OutputSize, output_size);
 };
+/// By the number of dimensions.
+/// @{
 using AdaptiveAvgPool1dOptions = AdaptiveAvgPoolOptions<ExpandingArray<1>>;
 using AdaptiveAvgPool2dOptions = AdaptiveAvgPoolOptions<ExpandingArrayWithOptionalElem<2>>;
+/// @}
 
 /// Options of AdaptiveMaxPool1d and AdaptiveMaxPool2d.
 template <class OutputSize>
@@ -50,8 +59,11 @@ struct AdaptiveMaxPoolOptions {
   AdaptiveMaxPoolOptions(OutputSize output_size) : output_size_(output_size) {}
   HALFTONE_ARG(OutputSize, output_size);
 };
+/// By the number of dimensions.
+/// @{
 using AdaptiveMaxPool1dOptions = AdaptiveMaxPoolOptions<ExpandingArray<1>>;
 using AdaptiveMaxPool2dOptions = AdaptiveMaxPoolOptions<ExpandingArrayWithOptionalElem<2>>;
+/// @}
 
 /// Options of MaxUnpool1d and MaxUnpool2d. The stride defaults to the kernel size.
 template <std::size_t D>
@@ -61,8 +73,11 @@ struct MaxUnpoolOptions {
   HALFTONE_ARG(ExpandingArray<D>, stride);
   HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
 };
+/// By the number of dimensions.
+/// @{
 using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
 using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
+/// @}
 
 /// Options of LPPool1d and LPPool2d. The stride defaults to the kernel size.
 template <std::size_t D>
@@ -74,10 +89,15 @@ struct LPPoolOptions {
   HALFTONE_ARG(ExpandingArray<D>, stride);
   HALFTONE_ARG(bool, ceil_mode) = false;
 };
+/// By the number of dimensions.
+/// @{
 using LPPool1dOptions = LPPoolOptions<1>;
 using LPPool2dOptions = LPPoolOptions<2>;
+/// @}
 
 namespace functional {
+/// Options of the functions that need no more than their layer's.
+/// @{
 using MaxPool1dFuncOptions = MaxPool1dOptions;
 using MaxPool2dFuncOptions = MaxPool2dOptions;
 using AvgPool1dFuncOptions = AvgPool1dOptions;
@@ -88,6 +108,7 @@ using AdaptiveMaxPool1dFuncOptions = AdaptiveMaxPool1dOptions;
 using AdaptiveMaxPool2dFuncOptions = AdaptiveMaxPool2dOptions;
 using LPPool1dFuncOptions = LPPool1dOptions;
 using LPPool2dFuncOptions = LPPool2dOptions;
+/// @}
 
 /// Options of functional::max_unpool1d and max_unpool2d. output_size: which of the sizes that pool to the
 /// input's.
@@ -99,7 +120,10 @@ struct MaxUnpoolFuncOptions {
   HALFTONE_ARG(ExpandingArray<D>, padding) = 0;
   HALFTONE_ARG(optional<std::vector<std::int64_t>>, output_size) = nullopt;
 };
+/// By the number of dimensions.
+/// @{
 using MaxUnpool1dFuncOptions = MaxUnpoolFuncOptions<1>;
 using MaxUnpool2dFuncOptions = MaxUnpoolFuncOptions<2>;
+/// @}
 }  // namespace functional
 }  // namespace halftone::nn
