@@ -46,7 +46,9 @@ double TraceRecorder::now() const {
 }
 
 TracePhase TraceRecorder::present_phase() const {
-  if (!frames_.empty() && frames_.back().phase == TracePhase::kStep) return TracePhase::kStep;
+  // Calls that are recorded for backward belong to the closure of a step that evaluates the loss.
+  const bool in_step = !frames_.empty() && frames_.back().phase == TracePhase::kStep;
+  if (in_step && !GradMode::is_enabled()) return TracePhase::kStep;
   return passes_ > 0 ? TracePhase::kBackward : TracePhase::kForward;
 }
 

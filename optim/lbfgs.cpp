@@ -5,6 +5,7 @@
 
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/ops/autocast.h"
+#include "halftone/ops/observer.h"
 #include "halftone/optim/line_search.h"
 
 namespace halftone::optim {
@@ -86,6 +87,9 @@ StepReport LBFGS::step() {
 Tensor LBFGS::step(LossClosure closure) {
   if (!closure) check_closure_not_needed();
   const LBFGSOptions now = options();
+  const ops::TensorRefs nothing{};
+  const ops::Call call_of_step{.name = name(), .kind = ops::CallKind::kStep, .inputs = nothing};
+  ops::CallScope observation(call_of_step);
   const Tensor start = flat_weights();
   if (memory_.direction.defined() && memory_.direction.numel() != start.numel()) memory_ = {};
   const Memory before = memory_;
@@ -107,12 +111,14 @@ Tensor LBFGS::step(LossClosure closure) {
     run(noting_closure, start, now);
   } catch (const Overflow&) {
     restore();
+    observation.finish(nothing);
     finish_step(/*is_skipped=*/true);
     return first_loss;
   } catch (...) {
     restore();
     throw;
   }
+  observation.finish(nothing);
   finish_step(/*is_skipped=*/false);
   return first_loss;
 }

@@ -231,6 +231,7 @@ class Optimizer {
   void agree_with_others(const amp::LossScaling& scaling, DecideCall& call) const;
   /// Decides on the step and makes it.
   StepReport decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call);
+  void tell_observer(const StepReport& report) const;
   StepReport decide(DecideCall& call);
   ScalarType flat_dtype() const;
   amp::LossScaling* active_scaling();

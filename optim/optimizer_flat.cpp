@@ -114,6 +114,7 @@ StepReport Optimizer::finish_step(bool is_skipped) {
   last_report_ = decide(call);
   last_report_.rechecked_ = scaling != nullptr;
   end_window();
+  tell_observer(last_report_);
   if (!scaling) return last_report_;
   scaling->end_step(id_);
   if (!outer_scaling_) scaling->update(last_report_.source_->record);

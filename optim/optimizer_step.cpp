@@ -356,12 +356,16 @@ StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factor
   }
   end_window();
   observation.finish(nothing);
-  if (ops::Observer* watching = ops::observer()) {
-    watching->on_step({name_, report.applied(), report.skipped_nonfinite(), report.no_gradients(),
-                       report.stalled(), report.grad_norm(), report.overflowed_names()});
-    report.source_->is_read = false;  // the scale has not moved yet
-  }
+  tell_observer(report);
   return report;
+}
+
+void Optimizer::tell_observer(const StepReport& report) const {
+  ops::Observer* const watching = ops::observer();
+  if (!watching) return;
+  watching->on_step({name_, report.applied(), report.skipped_nonfinite(), report.no_gradients(),
+                     report.stalled(), report.grad_norm(), report.overflowed_names()});
+  report.source_->is_read = false;  // the scale has not moved yet
 }
 
 StepReport Optimizer::plain_step() {
