@@ -17,3 +17,28 @@ if(printer AND HALFTONE_TESTS)
     COMMAND ${CMAKE_COMMAND} -E copy "${printed}" "${page}"
     COMMENT "Printing docs/operators.md from the registry" VERBATIM)
 endif()
+
+# `api_docs`: the API reference by Doxygen, where that is installed (Debian: doxygen). Warnings are errors.
+find_package(Doxygen QUIET)
+if(DOXYGEN_FOUND AND HALFTONE_TESTS)
+  add_executable(api_filter "${PROJECT_SOURCE_DIR}/docs/api_filter.cpp")
+  halftone_compile_options(api_filter)
+  target_link_libraries(api_filter PRIVATE halftone)
+  set(HALFTONE_API_INPUT "\"${PROJECT_SOURCE_DIR}/docs/api.dox\" \"${PROJECT_SOURCE_DIR}/ops/registry.h\"")
+  foreach(layer IN LISTS HALFTONE_LAYERS)
+    if(NOT layer MATCHES "^(kernels|ops)$")
+      string(APPEND HALFTONE_API_INPUT " \"${PROJECT_SOURCE_DIR}/${layer}\"")
+    endif()
+  endforeach()
+  set(HALFTONE_API_FILTERS "")
+  foreach(header engine/functions engine/composed_functions engine/nn_functions engine/libtorch_names
+                 nn/functional nn/functional_layers)
+    string(APPEND HALFTONE_API_FILTERS " \"*/${header}.h=$<TARGET_FILE:api_filter>\"")
+  endforeach()
+  configure_file("${PROJECT_SOURCE_DIR}/docs/Doxyfile.in" "${PROJECT_BINARY_DIR}/Doxyfile.in" @ONLY)
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/Doxyfile" INPUT "${PROJECT_BINARY_DIR}/Doxyfile.in")
+  add_custom_target(api_docs
+    COMMAND ${CMAKE_COMMAND} "-DDOXYGEN=${DOXYGEN_EXECUTABLE}" "-DDOXYFILE=${PROJECT_BINARY_DIR}/Doxyfile"
+            "-DOUTPUT=${PROJECT_BINARY_DIR}/api" -P "${PROJECT_SOURCE_DIR}/docs/api_docs.cmake"
+    DEPENDS api_filter COMMENT "Writing the API reference" VERBATIM)
+endif()

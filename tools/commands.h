@@ -14,4 +14,9 @@ void add_ops(CLI::App& app);
 /// `halftone info`: this machine, and what is compiled in.
 void add_info(CLI::App& app);
 
+/// `halftone trace`: a recorded trace, or two of them side by side.
+void add_trace(CLI::App& app);
+/// `halftone inspect`: the tensors of a file.
+void add_inspect(CLI::App& app);
+
 }  // namespace halftone::tool

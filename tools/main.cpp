@@ -23,6 +23,8 @@ int run(int argc, char** argv) {
   app.footer(kExitCodes);
   halftone::tool::add_ops(app);
   halftone::tool::add_info(app);
+  halftone::tool::add_trace(app);
+  halftone::tool::add_inspect(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
