@@ -187,6 +187,39 @@ TEST_CASE("scale events: skip with backoff, growth, and the step they belong to"
   CHECK(contains(trace.table(), "skipped, scale 2048 -> 1024 (backoff)"));
 }
 
+TEST_CASE("a step of L-BFGS holds its evaluations: forward, backward, and its own arithmetic") {
+  Tensor w = test::parameter({3, -2});
+  optim::LBFGS optimizer({w}, optim::LBFGSOptions(1).line_search_fn("strong_wolfe").max_iter(3));
+  optimizer.use_loss_scaling(amp::LossScalingOptions().init_scale(1024));
+  double factor = 1;
+  amp::Trace trace;
+  for (const double now : {1.0, 1e38}) {
+    factor = now;
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      Tensor loss = (w * w * w * w).sum() * factor;
+      optimizer.backward(loss);
+      return loss;
+    });
+  }
+  trace.stop();
+  const amp::TraceLog& log = trace.log();
+  REQUIRE(log.steps.size() == 2);
+  CHECK(log.steps[0].optimizer == "LBFGS");
+  CHECK(log.steps[0].applied);
+  CHECK(log.steps[1].skipped_nonfinite);
+  REQUIRE(log.scales.size() == 2);
+  CHECK((log.scales[1].skipped && log.scales[1].step == 1));
+  std::int64_t steps = 0;
+  for (const amp::TraceOperator& op : log.operators) steps += op.kind == amp::TraceKind::kStep;
+  CHECK(steps == 2);
+  CHECK(find(log, "LBFGS", amp::TracePhase::kStep));
+  CHECK(find(log, "mul", amp::TracePhase::kForward));
+  CHECK(find(log, "mul", amp::TracePhase::kBackward));
+  CHECK(find(log, "dot", amp::TracePhase::kStep));  // of the gradient with the direction
+  CHECK_FALSE(find(log, "dot", amp::TracePhase::kForward));
+}
+
 TEST_CASE("exponent histograms say what fp16 would lose") {
   const Tensor values =
       tensor({0.0, 1.0, 1.5, -3.0, 0x1p-24, 0x1p-25, 0x1p-30, 0x1p-15, 65519.0, 65520.0, 1e30});
@@ -415,6 +448,9 @@ TEST_CASE("JSON lines can be read again, and hostile names survive") {
   CHECK_THROWS_AS(amp::parse_trace_json_lines(""), Error);
   CHECK_THROWS_AS(amp::parse_trace_json_lines("{\"type\": \"cast\"}\n"), Error);
   CHECK_THROWS_AS(amp::parse_trace_json_lines("not json"), Error);
+  CHECK_THROWS_AS(amp::parse_trace_json_lines("{\"type\": \"trace\", \"version\": 2, \"time_us\": 1, "
+                                              "\"own_time_us\": 1, \"dropped\": 0}\n"),
+                  Error);  // a format of another time
 
   const nlohmann::json chrome = nlohmann::json::parse(amp::trace_chrome_json(trace.log()));
   std::size_t spans = 0;

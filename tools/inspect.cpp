@@ -71,7 +71,8 @@ nlohmann::json as_json(const std::string& name, const Tensor& tensor) {
 
 std::string share(std::int64_t part, std::int64_t whole) {
   if (part == 0) return "0";
-  return amp::format_number("%.2f %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+  const double percent = 100 * static_cast<double>(part) / static_cast<double>(whole);
+  return percent < 0.01 ? "< 0.01 %" : amp::format_number("%.2f %%", percent);
 }
 
 std::vector<std::string> as_row(const std::string& name, const Tensor& tensor) {
