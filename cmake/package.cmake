@@ -15,7 +15,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ${BUILD_SHARED_LIBS})
 # A static library needs zlib's where it is linked.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "zlib1g-dev, libc6-dev")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "zlib1g-dev, libc6-dev, libstdc++6")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config, g++")
 if(HALFTONE_WITH_MPI)
   string(APPEND CPACK_DEBIAN_PACKAGE_SUGGESTS ", libopenmpi-dev")

@@ -171,7 +171,7 @@ TEST_CASE("trace prints, converts and compares reports") {
   const Outcome both = halftone_program("trace --top 0 " + full + " " + half);
   CHECK(both.status == 0);
   CHECK(line_of(both.out, "skipped ").find(" 1") != std::string::npos);
-  CHECK(contains(both.out, "linear, forward\n  before: float32 float32 float32 -> float32, low (off)"));
+  CHECK(contains(both.out, "linear, forward\n  before: float32 float32 float32 -> float32\n"));
   CHECK(contains(both.out, "before: none\nafter:  1"));
 
   const std::string page = folder.file("page.html"), events = folder.file("events.json");

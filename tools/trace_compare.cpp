@@ -56,7 +56,7 @@ std::string totals(const amp::TraceLog& a, const amp::TraceLog& b) {
 struct Side {
   std::int64_t calls = 0, casts = 0;
   double self = 0;
-  std::set<std::string> types;  // "float32 -> float16, low"
+  std::set<std::string> types;  // "float32 float32 -> float16"
 };
 struct Pair {
   Side before, after;
@@ -69,7 +69,7 @@ void add(Pairs& pairs, const amp::TraceLog& log, Side Pair::*side) {
     sum.calls += row.calls;
     sum.casts += row.casts;
     sum.self += row.self;
-    sum.types.insert(concat(row.dtypes, ", ", row.policy));
+    sum.types.insert(row.dtypes);
   }
 }
 
