@@ -1,10 +1,11 @@
 // "Mixed Precision Training" (Micikevicius et al. 2018, arXiv 1710.03740) in miniature: five small models,
 // each in fp32, in fp16 without and with loss scaling, in bf16, and with fp16 weights that have no fp32
-// master.
+// master; and how large the gradients of each are.
 
 #include <array>
 #include <cstdio>
 
+#include "halftone/examples/mixed_precision_paper/histogram.h"
 #include "halftone/examples/mixed_precision_paper/tasks.h"
 #include "halftone/examples/support/arguments.h"
 
@@ -36,7 +37,8 @@ bool check(bool holds, const char* what) {
 
 int main(int argc, char** argv) {
   const Arguments arguments = parse_arguments(argc, argv, "Compares ways to train in half precision.",
-                                              {.data = "/usr/share/datasets/fashion-mnist"});
+                                              {.data = "/usr/share/datasets/fashion-mnist", .figure = ""});
+  std::vector<GradientHistogram> histograms;
   bool as_good = true, needs_scaling = false, needs_master = false;
   std::printf("%-30s", "");
   for (const Mode& mode : kModes) std::printf("%16s", mode.name);
@@ -46,7 +48,9 @@ int main(int argc, char** argv) {
     Row row{};
     for (int mode = 0; mode < kModeCount; ++mode) {
       ht::manual_seed(arguments.seed);
-      row[mode] = task.run(kModes[mode]);
+      Mode how = kModes[mode];
+      if (mode == kFp32) how.gradients = &histograms.emplace_back(GradientHistogram{task.name, {}}).counts;
+      row[mode] = task.run(how);
       std::printf("%16.4f", row[mode]);
       std::fflush(stdout);
     }
@@ -55,7 +59,8 @@ int main(int argc, char** argv) {
     needs_scaling = needs_scaling || loss_of(task, row, kUnscaled) > 0.5;
     needs_master = needs_master || loss_of(task, row, kNoMaster) > 0.2;
   }
-  std::printf("\n");
+  print_histograms(histograms);
+  if (!arguments.figure->empty()) draw_histograms(*arguments.figure, histograms);
   const bool all =
       check(as_good,
             "fp16 with loss scaling and masters, and bf16, are as good as fp32 (2 %) on every model") &

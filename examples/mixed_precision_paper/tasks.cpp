@@ -13,6 +13,18 @@ namespace {
 
 constexpr std::int64_t kBatch = 64;
 
+/// Everything that the traced backward computed, as one vector.
+ht::Tensor gradients_in(const ht::amp::TraceLog& log) {
+  std::vector<ht::Tensor> parts;
+  for (const ht::amp::TraceOperator& op : log.operators) {
+    if (op.kind != ht::amp::TraceKind::kOperator || op.phase != ht::amp::TracePhase::kBackward) continue;
+    for (const ht::Tensor& value : op.values) {
+      if (value.is_floating_point()) parts.push_back(value.flatten());
+    }
+  }
+  return ht::cat(parts);
+}
+
 /// The loop all five share. `loss` computes the loss of one batch; it runs inside the autocast region.
 template <class Optimizer>
 void train(Optimizer& optimizer, std::int64_t steps, const Mode& mode,
@@ -25,7 +37,13 @@ void train(Optimizer& optimizer, std::int64_t steps, const Mode& mode,
       const ht::amp::Autocast autocast(ht::kCPU, mode.compute);
       loss = loss_of_batch();
     }
-    optimizer.backward(loss);
+    if (mode.gradients && step + 1 == steps) {
+      const ht::amp::Trace trace({.check_values = false, .histograms = false, .keep_results = true});
+      optimizer.backward(loss);
+      *mode.gradients = ht::amp::exponent_histogram(gradients_in(trace.log()));
+    } else {
+      optimizer.backward(loss);
+    }
     optimizer.step();
     if (!mode.half_weights) continue;
     const ht::NoGradGuard no_grad;

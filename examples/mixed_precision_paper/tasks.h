@@ -12,6 +12,9 @@ struct Mode {
   halftone::Dtype compute;  // of matrix products; fp32 switches autocast off
   bool loss_scaling;
   bool half_weights;  // after every step the weights are rounded to fp16: there is no fp32 master
+  /// Where to count the exponents of all gradients, of activations and weights, that the last step's backward
+  /// makes.
+  halftone::amp::ExponentHistogram* gradients = nullptr;
 };
 
 /// A small model, its data, and how well it did.

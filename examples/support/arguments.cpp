@@ -25,6 +25,7 @@ Arguments parse_arguments(int argc, char** argv, const char* about, Arguments ar
   }
   if (arguments.lr > 0) app.add_option("--lr", arguments.lr, "learning rate")->check(CLI::PositiveNumber);
   if (!arguments.data.empty()) app.add_option("--data", arguments.data, "where the data is");
+  if (arguments.figure) app.add_option("--figure", *arguments.figure, "an SVG file to draw");
   try {
     app.parse(argc, argv);
     arguments.precision = precisions.at(precision);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <halftone/halftone.h>
@@ -15,6 +16,7 @@ struct Arguments {
   double lr = 0;                                 // --lr
   std::uint64_t seed = 0;                        // --seed
   std::string data = {};                         // --data FILE or FOLDER
+  std::optional<std::string> figure = {};  // --figure FILE, where the default is set; "": none is wanted
 
   /// fp16 gradients need their loss scaled; those of bf16 and fp32 do not.
   bool needs_loss_scaling() const { return precision == halftone::kHalf; }
