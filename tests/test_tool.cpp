@@ -153,6 +153,22 @@ TEST_CASE("info tells what is here") {
   CHECK(contains(line_of(text.out, "  level in use"), "6502"));
 }
 
+TEST_CASE("the library reads no environment variable but those that info names") {
+  namespace fs = std::filesystem;
+  std::size_t files = 0;
+  for (const char* layer :
+       {"engine", "kernels", "ops", "autograd", "amp", "optim", "nn", "data", "io", "distributed"}) {
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(fs::path(HALFTONE_SOURCE_DIR) / layer)) {
+      if (!entry.is_regular_file() || entry.path().filename() == "environment.h") continue;
+      ++files;
+      INFO(entry.path());
+      CHECK_FALSE(contains(test::read_bytes(entry.path().string()), "getenv"));
+    }
+  }
+  CHECK(files > 100);
+}
+
 TEST_CASE("trace prints, converts and compares reports") {
   const TempFolder folder;
   const std::string half = folder.file("half.jsonl"), full = folder.file("full.jsonl");
