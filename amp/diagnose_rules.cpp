@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "halftone/amp/diagnose_run.h"
+#include "halftone/amp/half_range.h"
 
 namespace halftone::amp {
 
@@ -252,7 +253,9 @@ class Rules {
       if (op.phase == TracePhase::kBackward || !op.number || !is_one_of(op.name, {"add", "maximum"}))
         continue;
       const double eps = std::fabs(*op.number);
-      if (eps == 0 || eps > 0x1p-25 || op.outputs.empty() || op.outputs.front().dtype != kHalf) continue;
+      if (eps == 0 || eps > HalfRange<Half>().zero_up_to || op.outputs.empty() ||
+          op.outputs.front().dtype != kHalf)
+        continue;
       return add(Fault::kVanishingEpsilon, place_of(op),
                  concat("'", op.name, "' adds ", *op.number, " to a float16 tensor, which rounds it to 0"),
                  "compute in fp32 (.to(kFloat)), or use an eps of at least 1e-7");

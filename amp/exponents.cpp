@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "halftone/amp/half_range.h"
 #include "halftone/amp/trace_log.h"
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/ops/autocast.h"
@@ -12,9 +13,6 @@ namespace {
 
 // Powers of two that a count can fall into: those of fp32 and its subnormals.
 constexpr int kLowest = -149, kHighest = 127;
-
-// What float16 makes of a magnitude, rounding to nearest, ties to even.
-constexpr double kZeroUpTo = 0x1p-25, kNormalFrom = 0x1p-14, kInfiniteFrom = 65520;
 
 double as_double(float value) { return static_cast<double>(value); }
 
@@ -27,6 +25,7 @@ ExponentHistogram exponent_histogram(const Tensor& tensor, double scale) {
   const NoGradGuard no_grad;
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const Tensor values = tensor.detach().to(kFloat).cpu().contiguous();
+  const HalfRange<Half> float16;
   ExponentHistogram histogram;
   histogram.dtype = tensor.scalar_type();
   histogram.scale = scale;
@@ -45,9 +44,9 @@ ExponentHistogram exponent_histogram(const Tensor& tensor, double scale) {
       smallest = std::fmin(smallest, magnitude);
       largest = std::fmax(largest, magnitude);
       const double x = as_double(magnitude);
-      histogram.flushed += x <= kZeroUpTo;
-      histogram.subnormal += x > kZeroUpTo && x < kNormalFrom;
-      histogram.overflow += x >= kInfiniteFrom;
+      histogram.flushed += float16.flushes(x);
+      histogram.subnormal += float16.makes_subnormal(x);
+      histogram.overflow += float16.overflows(x);
     }
   }
   if (largest > 0) {
@@ -61,11 +60,12 @@ ExponentHistogram exponent_histogram(const Tensor& tensor, double scale) {
 }
 
 double ExponentHistogram::share_flushed_at(double new_scale) const {
+  const HalfRange<Half> float16;
   std::int64_t nonzero = 0, lost = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     nonzero += counts[i];
     const double low = std::ldexp(1.0, first_exponent + static_cast<int>(i)) * (new_scale / scale);
-    if (low < kZeroUpTo) lost += counts[i];
+    if (low < float16.zero_up_to) lost += counts[i];
   }
   return nonzero ? static_cast<double>(lost) / static_cast<double>(nonzero) : 0;
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "halftone/amp/half_range.h"
 #include "halftone/amp/trace_log.h"
 #include "halftone/amp/trace_text.h"
 #include "halftone/io/npy.h"
@@ -116,6 +117,15 @@ const Tensor& named(const Contents& contents, const std::string& name) {
   fail("inspect", "there is no tensor '", name, "' in the file");
 }
 
+/// Of the magnitudes from 2^exponent up to 2^(exponent + 1), all of them or nearly all.
+const char* fate_in_float16(int exponent) {
+  const amp::HalfRange<Half> range;
+  const double low = std::ldexp(1.0, exponent), high = 2 * low;
+  if (high <= range.zero_up_to) return "zero";
+  if (high <= range.normal_from) return "subnormal";
+  return range.overflows(low) ? "infinite" : "";
+}
+
 void print_histogram(const std::string& name, const Tensor& tensor) {
   const amp::ExponentHistogram h = amp::exponent_histogram(tensor);
   std::printf("%s: magnitudes from 2^e up to 2^(e + 1); 0: %lld, infinite: %lld, NaN: %lld\n", name.c_str(),
@@ -126,11 +136,7 @@ void print_histogram(const std::string& name, const Tensor& tensor) {
   for (std::size_t i = 0; i < h.counts.size(); ++i) {
     const int exponent = h.first_exponent + static_cast<int>(i);
     const double share_of_most = static_cast<double>(h.counts[i]) / static_cast<double>(most);
-    rows.push_back({std::to_string(exponent), std::to_string(h.counts[i]),
-                    exponent < -25   ? "zero"
-                    : exponent < -14 ? "subnormal"
-                    : exponent > 15  ? "infinite"
-                                     : "",
+    rows.push_back({std::to_string(exponent), std::to_string(h.counts[i]), fate_in_float16(exponent),
                     std::string(static_cast<std::size_t>(std::ceil(50 * share_of_most)), '#')});
   }
   std::fputs(amp::aligned(rows).c_str(), stdout);

@@ -4,29 +4,22 @@
 #include <cmath>
 #include <limits>
 
+#include "halftone/amp/half_range.h"
+
 namespace halftone::tool {
 namespace {
 
-/// What rounding to `T` does to a magnitude: zero up to and with the first, subnormal below the second,
-/// infinite from the third on. Ties go to the even neighbour: below to zero, above to infinity.
 template <class T>
-struct Range {
-  using Limits = std::numeric_limits<T>;
-  const double zero_up_to = std::ldexp(1.0, Limits::min_exponent - Limits::digits - 1);
-  const double normal_from = std::ldexp(1.0, Limits::min_exponent - 1);
-  const double infinite_from = std::ldexp(1 - std::ldexp(1.0, -Limits::digits - 1), Limits::max_exponent);
-
-  void count(double magnitude, HalfLosses& losses) const {
-    losses.flushed += magnitude > 0 && magnitude <= zero_up_to;
-    losses.subnormal += magnitude > zero_up_to && magnitude < normal_from;
-    losses.overflow += magnitude >= infinite_from;
-  }
-};
+void count(const amp::HalfRange<T>& range, double magnitude, HalfLosses& losses) {
+  losses.flushed += range.flushes(magnitude);
+  losses.subnormal += range.makes_subnormal(magnitude);
+  losses.overflow += range.overflows(magnitude);
+}
 
 template <class T>
 TensorStats stats_of(const T* data, std::int64_t n) {
-  const Range<Half> half;
-  const Range<BFloat16> bfloat;
+  const amp::HalfRange<Half> half;
+  const amp::HalfRange<BFloat16> bfloat;
   TensorStats stats;
   stats.elements = n;
   stats.min = std::numeric_limits<double>::infinity();
@@ -46,8 +39,8 @@ TensorStats stats_of(const T* data, std::int64_t n) {
       const double magnitude = std::fabs(value);
       sum += magnitude / static_cast<double>(n);  // a sum of the magnitudes themselves might overflow
       if constexpr (is_floating_point(dtype_of<T>)) {
-        half.count(magnitude, stats.float16);
-        bfloat.count(magnitude, stats.bfloat16);
+        count(half, magnitude, stats.float16);
+        count(bfloat, magnitude, stats.bfloat16);
       }
     }
   }
