@@ -54,6 +54,10 @@ std::uint64_t next_number() {
 
 }  // namespace
 
+LossScaling::LossScaling(LossScaling&&) noexcept = default;
+LossScaling& LossScaling::operator=(LossScaling&&) noexcept = default;
+LossScaling::~LossScaling() = default;
+
 LossScaling::LossScaling(const LossScalingOptions& options) : options_(options), number_(next_number()) {
   options.check();
   LossScaleState state;

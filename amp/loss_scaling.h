@@ -33,8 +33,9 @@ class LossScaling {
   /// Always `scale`; an overflow still skips its step.
   static LossScaling fixed(double scale);
 
-  LossScaling(LossScaling&&) noexcept = default;
-  LossScaling& operator=(LossScaling&&) noexcept = default;
+  LossScaling(LossScaling&&) noexcept;
+  LossScaling& operator=(LossScaling&&) noexcept;
+  ~LossScaling();
   LossScaling(const LossScaling&) = delete;
   LossScaling& operator=(const LossScaling&) = delete;
 

@@ -4,6 +4,9 @@
 
 namespace halftone::autograd {
 
+AutogradContext::AutogradContext() = default;
+AutogradContext::~AutogradContext() = default;
+
 variable_list AutogradContext::get_saved_variables() const {
   if (released_) {
     fail("Function",

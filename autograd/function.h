@@ -25,6 +25,8 @@ using SavedValue = IValue;
 /// What a Function's forward hands to its backward.
 class AutogradContext {
  public:
+  AutogradContext();
+  ~AutogradContext();
   /// Keeps inputs or outputs for backward; written in place afterwards, they are refused there.
   void save_for_backward(variable_list tensors) { to_save_ = std::move(tensors); }
   variable_list get_saved_variables() const;

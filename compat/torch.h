@@ -3,7 +3,17 @@
 /// libtorch programs compile with this header in the place of <torch/torch.h>, for what halftone has. It is
 /// the one header that defines macros without the HALFTONE_ prefix: libtorch's own, which such programs use.
 
+// libtorch's header brings these in, and programs rely on it.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
 #include <sstream>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "halftone/halftone.h"
 
@@ -21,13 +31,13 @@ std::string text_of(const Parts&... parts) {
   return text.str();
 }
 
-/// Throws Error with the parts as its message, or what was expected if there are none.
+/// Throws Error with the parts as its message, or what the macro expected if there are none.
 template <class... Parts>
 [[noreturn]] void check_failed(const char* macro, const char* condition, const Parts&... parts) {
   if constexpr (sizeof...(Parts) == 0)
     throw Error(macro, text_of("expected ", condition, " to be true"));
   else
-    throw Error(macro, text_of(parts...));
+    throw Error("", text_of(parts...));
 }
 
 }  // namespace halftone::compat

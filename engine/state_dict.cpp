@@ -12,6 +12,13 @@ const T& as(std::string_view name, const StateDict::Value& value, const char* ki
 
 }  // namespace
 
+StateDict::StateDict() = default;
+StateDict::~StateDict() = default;
+StateDict::StateDict(const StateDict&) = default;
+StateDict::StateDict(StateDict&&) noexcept = default;
+StateDict& StateDict::operator=(const StateDict&) = default;
+StateDict& StateDict::operator=(StateDict&&) noexcept = default;
+
 void StateDict::set(std::string name, Value value) {
   for (Entry& entry : entries_) {
     if (entry.first != name) continue;

@@ -18,6 +18,13 @@ class StateDict {
   using Value = std::variant<Tensor, std::int64_t, double, bool, std::string>;
   using Entry = std::pair<std::string, Value>;
 
+  StateDict();
+  ~StateDict();
+  StateDict(const StateDict&);
+  StateDict(StateDict&&) noexcept;
+  StateDict& operator=(const StateDict&);
+  StateDict& operator=(StateDict&&) noexcept;
+
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   const std::vector<Entry>& entries() const { return entries_; }

@@ -78,11 +78,15 @@ class Tensor {
   bool is_complex() const { return false; }
   bool is_sparse() const { return false; }
   bool has_storage() const { return defined(); }
+  bool has_names() const { return false; }
+  /// Handles of this tensor, this one included.
+  std::size_t use_count() const { return impl_ ? impl_->use_count() : 0; }
   /// Shares memory with `other`.
   bool is_alias_of(const Tensor& other) const { return &storage() == &other.storage(); }
   Storage& storage() const { return *impl().storage; }
   std::uint32_t _version() const { return storage().version(); }
-  std::string toString() const;  ///< "CPUFloatType"-like summary: "float32[2, 3]"
+  std::string toString() const;  ///< "CPUFloatType", "CUDAHalfType", ...
+  void print() const;            ///< "[CPUFloatType [2, 3]]" to the standard error stream
 
   // --- Its data ---
   /// Pointer to the first element, in the memory of the tensor's device; strides say where the others are.
@@ -102,10 +106,9 @@ class Tensor {
   /// the tensor's.
   template <class T, std::size_t N>
   TensorAccessor<T, N> accessor() const {
-    if (dim() != static_cast<std::int64_t>(N))
-      fail("accessor", "asked for ", N, " dimensions of ", toString());
+    if (dim() != static_cast<std::int64_t>(N)) fail("accessor", "asked for ", N, " dimensions of ", *this);
     if (is_cuda())
-      fail("accessor", toString(), " is on ", device(), ", where the host cannot read; call cpu() first");
+      fail("accessor", *this, " is on ", device(), ", where the host cannot read; call cpu() first");
     return {data_ptr<T>(), sizes().data(), strides().data()};
   }
   /// The only element. Throws Error unless there is exactly one. Waits for the device.
@@ -403,6 +406,10 @@ class Tensor {
   /// Transposed: all dimensions reversed; the last two swapped.
   Tensor T() const;
   Tensor mT() const { return transpose(-2, -1); }
+  /// Of complex tensors the conjugate too; halftone's are real.
+  Tensor mH() const { return mT(); }
+  Tensor H() const { return t(); }
+  Tensor adjoint() const { return mT(); }
   Tensor permute(IntArrayRef dims) const { return halftone::permute(*this, dims); }
   Tensor movedim(std::int64_t source, std::int64_t destination) const {
     return halftone::movedim(*this, source, destination);
@@ -624,6 +631,10 @@ class Tensor {
   std::vector<Tensor> nonzero_numpy() const { return halftone::nonzero_numpy(*this); }
   Tensor scatter(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
     return halftone::scatter(*this, dim, index, src, reduce);
+  }
+  Tensor scatter_reduce(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                        bool include_self = true) const {
+    return halftone::scatter_reduce(*this, dim, index, src, reduce, include_self);
   }
   std::tuple<Tensor, Tensor> sort(std::optional<bool> stable, std::int64_t dim = -1,
                                   bool descending = false) const {
@@ -972,6 +983,10 @@ class Tensor {
   }
   Tensor& scatter_(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) const {
     return halftone::scatter_(const_cast<Tensor&>(*this), dim, index, src, reduce);
+  }
+  Tensor& scatter_reduce_(std::int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                          bool include_self = true) const {
+    return halftone::scatter_reduce_(const_cast<Tensor&>(*this), dim, index, src, reduce, include_self);
   }
   Tensor& masked_fill_(const Tensor& mask, const Tensor& value) const {
     return halftone::masked_fill_(const_cast<Tensor&>(*this), mask, value);

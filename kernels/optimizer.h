@@ -6,7 +6,7 @@
 #include "halftone/engine/tensor.h"
 #include "halftone/kernels/kernels.h"
 #include "halftone/kernels/math/step_decision.h"
-#include "halftone/kernels/update_numbers.h"
+#include "halftone/kernels/update_settings.h"
 
 namespace halftone {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -35,17 +34,15 @@ class ExpandingArray {
   const std::array<T, D>* operator->() const { return &values_; }
   operator IntArrayRef() const requires std::is_same_v<T, std::int64_t> { return {values_.data(), D}; }
 
- private:
-  void assign(const T* values, std::size_t count) {
-    if (count == 1) {
-      values_.fill(*values);
-    } else if (count == D) {
-      std::copy_n(values, D, values_.begin());
-    } else {
-      fail("ExpandingArray", "expected 1 or ", D, " values, got ", count);
-    }
+ protected:
+  ExpandingArray() = default;
+  template <class U>
+  void assign(const U* values, std::size_t count) {
+    if (count != 1 && count != D) fail("ExpandingArray", "expected 1 or ", D, " values, got ", count);
+    for (std::size_t i = 0; i < D; ++i) values_[i] = values[count == 1 ? 0 : i];
   }
 
+ private:
   std::array<T, D> values_{};
 };
 
@@ -55,11 +52,13 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<st
  public:
   using Base = ExpandingArray<D, std::optional<std::int64_t>>;
   ExpandingArrayWithOptionalElem(std::int64_t value) : Base(std::optional<std::int64_t>(value)) {}
-  ExpandingArrayWithOptionalElem(std::initializer_list<std::int64_t> values)
-      : ExpandingArrayWithOptionalElem(std::vector<std::int64_t>(values)) {}
+  ExpandingArrayWithOptionalElem(std::initializer_list<std::int64_t> values) {
+    this->assign(values.begin(), values.size());
+  }
   ExpandingArrayWithOptionalElem(std::initializer_list<std::optional<std::int64_t>> values) : Base(values) {}
-  ExpandingArrayWithOptionalElem(const std::vector<std::int64_t>& values)
-      : Base(std::vector<std::optional<std::int64_t>>(values.begin(), values.end())) {}
+  ExpandingArrayWithOptionalElem(const std::vector<std::int64_t>& values) {
+    this->assign(values.data(), values.size());
+  }
   ExpandingArrayWithOptionalElem(const std::vector<std::optional<std::int64_t>>& values) : Base(values) {}
 };
 

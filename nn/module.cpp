@@ -10,6 +10,7 @@
 
 #include "halftone/autograd/node.h"
 #include "halftone/engine/archive.h"
+#include "halftone/nn/layer_text.h"
 #include "halftone/nn/type_name.h"
 
 namespace halftone::nn {
@@ -19,6 +20,8 @@ std::string type_name(const std::type_info& type) {
   char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   std::string result = status == 0 ? text : type.name();
   std::free(text);
+  constexpr std::string_view kOwn = "halftone::nn::";
+  if (result.starts_with(kOwn)) result.replace(0, kOwn.size(), kLayerPrefix);
   return result;
 }
 
@@ -48,6 +51,12 @@ void print_tree(std::ostream& stream, const Module& module, const std::string& i
 }
 
 }  // namespace
+
+Module::Module(std::string name) : name_(std::move(name)) {}
+Module::Module() = default;
+Module::Module(const Module&) = default;
+Module& Module::operator=(const Module&) = default;
+Module::~Module() = default;
 
 const std::string& Module::name() const {
   if (name_.empty()) name_ = type_name(typeid(*this));
@@ -196,6 +205,10 @@ void rename_parameters(const std::string& prefix, const Module& module) {
 }
 
 }  // namespace
+
+std::vector<std::shared_ptr<Module>> Module::children() const { return children_.values(); }
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_children() const { return children_; }
+void Module::unregister_module(const std::string& name) { children_.erase(name); }
 
 void Module::add_child(std::string name, std::shared_ptr<Module> module) {
   check_name("submodule", name);

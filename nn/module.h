@@ -25,13 +25,14 @@ class ModuleHolder;
 /// whether the model is training. Register what belongs to the model in its constructor; the rest follows.
 class Module : public std::enable_shared_from_this<Module> {
  public:
-  explicit Module(std::string name) : name_(std::move(name)) {}
-  Module() = default;
-  Module(const Module&) = default;
-  Module& operator=(const Module&) = default;
-  virtual ~Module() = default;
+  explicit Module(std::string name);
+  Module();
+  Module(const Module&);
+  Module& operator=(const Module&);
+  virtual ~Module();
 
-  /// The name given at construction, or else the class's.
+  /// The name given at construction, or else the class's; layers of halftone have libtorch's,
+  /// "torch::nn::LinearImpl".
   const std::string& name() const;
 
   // --- What it holds; a tensor or module reachable by two names is listed once, under the first ---
@@ -44,8 +45,8 @@ class Module : public std::enable_shared_from_this<Module> {
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = {},
                                                                   bool include_self = true) const;
-  std::vector<std::shared_ptr<Module>> children() const { return children_.values(); }
-  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const { return children_; }
+  std::vector<std::shared_ptr<Module>> children() const;
+  OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
 
   /// Parameters and buffers by name: what a checkpoint holds. The tensors share the model's data.
   OrderedDict<std::string, Tensor> state_dict() const;
@@ -81,7 +82,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
     return replace_module(name, holder.ptr());
   }
-  void unregister_module(const std::string& name) { children_.erase(name); }
+  void unregister_module(const std::string& name);
 
   // --- Modes and conversion, for this module and all below it ---
   virtual void train(bool on = true);

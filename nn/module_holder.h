@@ -9,35 +9,33 @@ namespace halftone::nn {
 
 /// A module by value: a shared pointer that constructs, calls and prints like the module it holds (libtorch's
 /// ModuleHolder). `nn::Linear fc{nullptr};` is empty until assigned.
+/// Inside it owns a plain Module: a shared_ptr type per layer class costs every program compile time.
 template <class Contained>
 class ModuleHolder {
  public:
   using ContainedType = Contained;
 
-  ModuleHolder() : impl_(make_default()) {}
+  ModuleHolder() : ModuleHolder(make_default()) {}
   ModuleHolder(std::nullptr_t) {}
-  ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
+  ModuleHolder(std::shared_ptr<Contained> module) : contained_(module.get()), owner_(std::move(module)) {}
   template <class Head, class... Tail>
   requires(
       std::is_constructible_v<Contained, Head, Tail...> &&
       !(sizeof...(Tail) == 0 &&
         std::is_base_of_v<ModuleHolder, std::remove_cvref_t<Head>>)) explicit ModuleHolder(Head&& head,
                                                                                            Tail&&... tail)
-      : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+      : ModuleHolder(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
 
   explicit operator bool() const noexcept { return !is_empty(); }
-  bool is_empty() const noexcept { return impl_ == nullptr; }
+  bool is_empty() const noexcept { return owner_ == nullptr; }
   Contained* operator->() const { return get(); }
   Contained& operator*() const { return *get(); }
   /// Throws Error when empty.
-  const std::shared_ptr<Contained>& ptr() const {
-    get();
-    return impl_;
-  }
+  std::shared_ptr<Contained> ptr() const { return {owner_, get()}; }
   Contained* get() const {
-    if (!impl_)
+    if (is_empty())
       fail("ModuleHolder", "the module is empty: construct it, or assign the result of register_module");
-    return impl_.get();
+    return contained_;
   }
   /// The module's forward().
   template <class... Args, class M = Contained>
@@ -58,7 +56,8 @@ class ModuleHolder {
     }
   }
 
-  std::shared_ptr<Contained> impl_;
+  Contained* contained_ = nullptr;
+  std::shared_ptr<Module> owner_;
 };
 
 /// The module and what it contains, one a line.

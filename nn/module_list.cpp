@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "halftone/nn/layer_text.h"
+
 namespace halftone::nn {
 
 void ModuleListImpl::append(std::shared_ptr<Module> module) {
@@ -22,7 +24,7 @@ std::shared_ptr<Module> ModuleListImpl::clone(const optional<Device>& device) co
   return copy;
 }
 
-void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "ModuleList"; }
+void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "ModuleList"; }
 
 void ModuleListImpl::insert_shared(std::size_t index, std::shared_ptr<Module> module) {
   if (index > size()) fail("ModuleList", "cannot insert at ", index, ": there are ", size(), " modules");
@@ -40,6 +42,22 @@ void ModuleDictImpl::insert_shared(const std::string& key, std::shared_ptr<Modul
     modules_.insert(key, std::move(module));
   }
 }
+
+ModuleDictImpl::ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) {
+  update(modules);
+}
+
+ModuleDictImpl::ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
+  update(modules);
+}
+
+bool ModuleDictImpl::contains(const std::string& key) const { return modules_.contains(key); }
+std::vector<std::string> ModuleDictImpl::keys() const { return modules_.keys(); }
+std::vector<std::shared_ptr<Module>> ModuleDictImpl::values() const { return modules_.values(); }
+std::vector<std::pair<std::string, std::shared_ptr<Module>>> ModuleDictImpl::items() const {
+  return modules_.pairs();
+}
+std::shared_ptr<Module> ModuleDictImpl::operator[](const std::string& key) const { return modules_[key]; }
 
 void ModuleDictImpl::update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
   for (const auto& item : modules) insert_shared(item.first, item.second);
@@ -63,6 +81,6 @@ std::shared_ptr<Module> ModuleDictImpl::clone(const optional<Device>& device) co
   return copy;
 }
 
-void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << "ModuleDict"; }
+void ModuleDictImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "ModuleDict"; }
 
 }  // namespace halftone::nn

@@ -89,12 +89,8 @@ HALFTONE_MODULE(ModuleList);
 class ModuleDictImpl : public Module {
  public:
   ModuleDictImpl() = default;
-  explicit ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules) {
-    update(modules);
-  }
-  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
-    update(modules);
-  }
+  explicit ModuleDictImpl(const OrderedDict<std::string, std::shared_ptr<Module>>& modules);
+  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
 
   /// Replaces a module of the same key.
   template <class M>
@@ -113,19 +109,19 @@ class ModuleDictImpl : public Module {
 
   std::size_t size() const { return modules_.size(); }
   bool empty() const { return modules_.is_empty(); }
-  bool contains(const std::string& key) const { return modules_.contains(key); }
+  bool contains(const std::string& key) const;
   auto begin() { return modules_.begin(); }
   auto end() { return modules_.end(); }
   auto begin() const { return modules_.begin(); }
   auto end() const { return modules_.end(); }
-  std::vector<std::string> keys() const { return modules_.keys(); }
-  std::vector<std::shared_ptr<Module>> values() const { return modules_.values(); }
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const { return modules_.pairs(); }
+  std::vector<std::string> keys() const;
+  std::vector<std::shared_ptr<Module>> values() const;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
   /// Throws Error when the key is not there.
-  std::shared_ptr<Module> operator[](const std::string& key) const { return modules_[key]; }
+  std::shared_ptr<Module> operator[](const std::string& key) const;
   template <class ModuleType>
   ModuleType& at(const std::string& key) const {
-    return detail::module_as<ModuleType>(*modules_[key]);
+    return detail::module_as<ModuleType>(*(*this)[key]);
   }
 
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override;

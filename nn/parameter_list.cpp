@@ -3,6 +3,8 @@
 #include <ostream>
 
 #include "halftone/autograd/grad_mode.h"
+#include "halftone/engine/libtorch_names.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -16,9 +18,9 @@ Tensor copy_of(const Tensor& parameter, const optional<Device>& device) {
 }
 
 void print(std::ostream& stream, const char* name, const OrderedDict<std::string, Tensor>& parameters) {
-  stream << name << "(\n";
+  stream << kLayerPrefix << name << "(\n";
   for (const auto& item : parameters) {
-    stream << "(" << item.key() << "): Parameter containing: [" << dtype_name(item.value().scalar_type())
+    stream << "(" << item.key() << "): Parameter containing: [" << toString(item.value().scalar_type())
            << " of size " << concat(item.value().sizes()) << "]\n";
   }
   stream << ")";
@@ -48,6 +50,17 @@ std::shared_ptr<Module> ParameterListImpl::clone(const optional<Device>& device)
 void ParameterListImpl::pretty_print(std::ostream& stream) const {
   print(stream, "ParameterList", parameters_);
 }
+
+ParameterDictImpl::ParameterDictImpl(const OrderedDict<std::string, Tensor>& parameters) {
+  update(parameters);
+}
+
+void ParameterDictImpl::clear() { parameters_.clear(); }
+bool ParameterDictImpl::contains(const std::string& key) const { return parameters_.contains(key); }
+std::vector<std::string> ParameterDictImpl::keys() const { return parameters_.keys(); }
+std::vector<Tensor> ParameterDictImpl::values() const { return parameters_.values(); }
+Tensor& ParameterDictImpl::get(const std::string& key) { return parameters_[key]; }
+const Tensor& ParameterDictImpl::get(const std::string& key) const { return parameters_[key]; }
 
 Tensor& ParameterDictImpl::insert(std::string key, Tensor parameter) {
   const bool requires_grad = parameter.defined() && parameter.requires_grad();

@@ -46,7 +46,7 @@ HALFTONE_MODULE(ParameterList);
 class ParameterDictImpl : public Module {
  public:
   ParameterDictImpl() = default;
-  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& parameters) { update(parameters); }
+  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& parameters);
 
   /// Throws Error when the key is there already.
   Tensor& insert(std::string key, Tensor parameter);
@@ -55,22 +55,22 @@ class ParameterDictImpl : public Module {
   /// Replaces parameters of the same keys, adds the others.
   void update(const OrderedDict<std::string, Tensor>& parameters);
   void update(const ParameterDictImpl& other) { update(other.parameters_); }
-  void clear() { parameters_.clear(); }
+  void clear();
 
   std::size_t size() const { return parameters_.size(); }
   bool empty() const { return parameters_.is_empty(); }
-  bool contains(const std::string& key) const { return parameters_.contains(key); }
+  bool contains(const std::string& key) const;
   auto begin() { return parameters_.begin(); }
   auto end() { return parameters_.end(); }
   auto begin() const { return parameters_.begin(); }
   auto end() const { return parameters_.end(); }
-  std::vector<std::string> keys() const { return parameters_.keys(); }
-  std::vector<Tensor> values() const { return parameters_.values(); }
+  std::vector<std::string> keys() const;
+  std::vector<Tensor> values() const;
   /// Each throws Error when the key is not there.
-  Tensor& get(const std::string& key) { return parameters_[key]; }
-  const Tensor& get(const std::string& key) const { return parameters_[key]; }
-  Tensor& operator[](const std::string& key) { return parameters_[key]; }
-  const Tensor& operator[](const std::string& key) const { return parameters_[key]; }
+  Tensor& get(const std::string& key);
+  const Tensor& get(const std::string& key) const;
+  Tensor& operator[](const std::string& key) { return get(key); }
+  const Tensor& operator[](const std::string& key) const { return get(key); }
 
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override;
   void pretty_print(std::ostream& stream) const override;

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "halftone/nn/layer_text.h"
+
 namespace halftone::nn {
 
 FunctionalImpl::FunctionalImpl(std::function<Tensor(Tensor)> function) : function_(std::move(function)) {
@@ -12,7 +14,7 @@ std::shared_ptr<Module> FunctionalImpl::clone(const optional<Device>&) const {
   return std::make_shared<FunctionalImpl>(function_);
 }
 
-void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << "Functional()"; }
+void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "Functional()"; }
 
 SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
   for (const NamedAnyModule& item : modules) append(item.name, item.module);
@@ -21,6 +23,9 @@ SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
 SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& modules) {
   for (const auto& item : modules) append(item.key(), item.value());
 }
+
+Sequential::Sequential(std::initializer_list<NamedAnyModule> modules)
+    : ModuleHolder(std::make_shared<Impl>(modules)) {}
 
 Tensor SequentialImpl::forward(Tensor input) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -61,6 +66,6 @@ std::shared_ptr<Module> SequentialImpl::clone(const optional<Device>& device) co
   return copy;
 }
 
-void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "Sequential"; }
+void SequentialImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "Sequential"; }
 
 }  // namespace halftone::nn

@@ -89,7 +89,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
   using ModuleHolder<SequentialImpl>::ModuleHolder;
   using Impl = SequentialImpl;
   Sequential() = default;
-  Sequential(std::initializer_list<NamedAnyModule> modules) : ModuleHolder(std::make_shared<Impl>(modules)) {}
+  Sequential(std::initializer_list<NamedAnyModule> modules);
 };
 
 }  // namespace halftone::nn

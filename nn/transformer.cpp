@@ -70,16 +70,16 @@ void TransformerDecoderLayerImpl::reset() {
   const std::int64_t e = options.d_model(), wide = options.dim_feedforward();
   const double p = options.dropout();
   self_attn = register_module("self_attn", attention(e, options.nhead(), p));
-  dropout1 = register_module("dropout1", Dropout(p));
-  norm1 = register_module("norm1", norm_of(e));
   multihead_attn = register_module("multihead_attn", attention(e, options.nhead(), p));
-  dropout2 = register_module("dropout2", Dropout(p));
-  norm2 = register_module("norm2", norm_of(e));
   linear1 = register_module("linear1", Linear(e, wide));
   dropout = register_module("dropout", Dropout(p));
   linear2 = register_module("linear2", Linear(wide, e));
-  dropout3 = register_module("dropout3", Dropout(p));
+  norm1 = register_module("norm1", norm_of(e));
+  norm2 = register_module("norm2", norm_of(e));
   norm3 = register_module("norm3", norm_of(e));
+  dropout1 = register_module("dropout1", Dropout(p));
+  dropout2 = register_module("dropout2", Dropout(p));
+  dropout3 = register_module("dropout3", Dropout(p));
 }
 
 void TransformerDecoderLayerImpl::reset_parameters() {
@@ -113,6 +113,17 @@ AnyModule norm_copy(const AnyModule& norm) { return norm.is_empty() ? norm : nor
 
 }  // namespace
 
+TransformerEncoderOptions::TransformerEncoderOptions(TransformerEncoderLayer encoder_layer,
+                                                     std::int64_t num_layers)
+    : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
+
+TransformerEncoderOptions::TransformerEncoderOptions(
+    const TransformerEncoderLayerOptions& encoder_layer_options, std::int64_t num_layers)
+    : encoder_layer_(encoder_layer_options), num_layers_(num_layers) {}
+
+TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, std::int64_t num_layers)
+    : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
+
 TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderOptions options)
     : options(std::move(options)) {
   reset();
@@ -139,6 +150,17 @@ Tensor TransformerEncoderImpl::forward(const Tensor& src, const Tensor& src_mask
   }
   return norm.is_empty() ? x : norm.forward(x);
 }
+
+TransformerDecoderOptions::TransformerDecoderOptions(TransformerDecoderLayer decoder_layer,
+                                                     std::int64_t num_layers)
+    : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
+
+TransformerDecoderOptions::TransformerDecoderOptions(
+    const TransformerDecoderLayerOptions& decoder_layer_options, std::int64_t num_layers)
+    : decoder_layer_(decoder_layer_options), num_layers_(num_layers) {}
+
+TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, std::int64_t num_layers)
+    : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)) {}
 
 TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderOptions options)
     : options(std::move(options)) {

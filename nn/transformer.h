@@ -61,11 +61,9 @@ HALFTONE_MODULE(TransformerDecoderLayer);
 
 /// Options of TransformerEncoder: num_layers copies of a layer; norm: a module for the last result.
 struct TransformerEncoderOptions {
-  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, std::int64_t num_layers)
-      : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
+  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, std::int64_t num_layers);
   TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options,
-                            std::int64_t num_layers)
-      : encoder_layer_(encoder_layer_options), num_layers_(num_layers) {}
+                            std::int64_t num_layers);
   HALFTONE_ARG(TransformerEncoderLayer, encoder_layer);
   HALFTONE_ARG(std::int64_t, num_layers);
   HALFTONE_ARG(AnyModule, norm);
@@ -74,8 +72,7 @@ struct TransformerEncoderOptions {
 /// Encoder layers one after the other.
 class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
  public:
-  TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, std::int64_t num_layers)
-      : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
+  TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, std::int64_t num_layers);
   explicit TransformerEncoderImpl(TransformerEncoderOptions options);
   void reset() override;
   void reset_parameters();
@@ -90,11 +87,9 @@ HALFTONE_MODULE(TransformerEncoder);
 
 /// Options of TransformerDecoder.
 struct TransformerDecoderOptions {
-  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, std::int64_t num_layers)
-      : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
+  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, std::int64_t num_layers);
   TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options,
-                            std::int64_t num_layers)
-      : decoder_layer_(decoder_layer_options), num_layers_(num_layers) {}
+                            std::int64_t num_layers);
   HALFTONE_ARG(TransformerDecoderLayer, decoder_layer);
   HALFTONE_ARG(std::int64_t, num_layers);
   HALFTONE_ARG(AnyModule, norm);
@@ -103,8 +98,7 @@ struct TransformerDecoderOptions {
 /// Decoder layers one after the other.
 class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
  public:
-  TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, std::int64_t num_layers)
-      : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)) {}
+  TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, std::int64_t num_layers);
   explicit TransformerDecoderImpl(TransformerDecoderOptions options);
   void reset() override;
   void reset_parameters();

@@ -2,6 +2,7 @@
 // or fp64. A path goes through the target with a blank before, between and after its labels.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "halftone/autograd/grad_mode.h"

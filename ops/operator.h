@@ -26,8 +26,8 @@
 #include "halftone/autograd/node.h"
 #include "halftone/autograd/saved.h"
 #include "halftone/ops/autocast.h"
+#include "halftone/ops/make_info.h"
 #include "halftone/ops/observer.h"
-#include "halftone/ops/registry.h"
 
 namespace halftone::ops {
 

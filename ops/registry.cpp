@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "halftone/ops/all_ops.h"
+#include "halftone/ops/make_info.h"
 
 namespace halftone::ops {
 namespace {
@@ -86,6 +87,16 @@ std::string file_stem(const char* path) {
   stem.remove_prefix(stem.rfind('/') + 1);  // npos + 1 is 0
   return std::string(stem.substr(0, stem.rfind('.')));
 }
+
+Samples::Samples() = default;
+Samples::~Samples() = default;
+
+Sample& Samples::add(std::vector<Value> args) {
+  samples_.push_back({std::move(args)});
+  return samples_.back();
+}
+
+std::vector<Sample> Samples::take() { return std::move(samples_); }
 
 Tensor Samples::rand(IntArrayRef sizes, double low, double high) {
   Tensor out = empty(sizes, TensorOptions(kDouble).device(kCPU));

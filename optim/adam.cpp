@@ -14,6 +14,14 @@ void bind(UpdateCall& call, ParameterState& state, const Options& options) {
 
 }  // namespace
 
+std::vector<OptionField> AdamOptions::fields() { return adam_fields(); }
+void AdamOptions::check() const { check_as("Adam"); }
+UpdateSettings AdamOptions::settings() const { return settings_as(false); }
+
+std::vector<OptionField> AdamWOptions::fields() { return adam_fields(); }
+void AdamWOptions::check() const { check_as("AdamW"); }
+UpdateSettings AdamWOptions::settings() const { return settings_as(true); }
+
 Adam::Adam(ParameterList parameters, AdamOptions defaults)
     : Optimizer("Adam", std::move(parameters), defaults.clone()) {}
 

@@ -9,13 +9,6 @@ template <class Derived>
 class AdamLikeOptions : public BetasOptions<Derived> {
  public:
   AdamLikeOptions(double lr, double weight_decay) : BetasOptions<Derived>(lr, {0.9, 0.999}, weight_decay) {}
-  std::vector<OptionField> fields() override {
-    std::vector<OptionField> all = this->beta_fields();
-    all.push_back({"eps", &eps_});
-    all.push_back({"amsgrad", &amsgrad_});
-    return all;
-  }
-
   /// Added to the root of the second moment.
   Derived& eps(double value) { return this->set(eps_, value); }
   double eps() const { return eps_; }
@@ -26,6 +19,12 @@ class AdamLikeOptions : public BetasOptions<Derived> {
   bool& amsgrad() { return amsgrad_; }
 
  protected:
+  std::vector<OptionField> adam_fields() {
+    std::vector<OptionField> all = this->beta_fields();
+    all.push_back({"eps", &eps_});
+    all.push_back({"amsgrad", &amsgrad_});
+    return all;
+  }
   void check_as(const char* name) const {
     this->check_betas(name);
     check_not_negative(name, "eps", eps_);
@@ -47,16 +46,18 @@ class AdamLikeOptions : public BetasOptions<Derived> {
 class AdamOptions : public AdamLikeOptions<AdamOptions> {
  public:
   AdamOptions(double lr = 1e-3) : AdamLikeOptions(lr, 0) {}
-  void check() const override { check_as("Adam"); }
-  UpdateSettings settings() const override { return settings_as(false); }
+  std::vector<OptionField> fields() override;
+  void check() const override;
+  UpdateSettings settings() const override;
 };
 
 /// Settings of AdamW; weight_decay (0.01) shrinks the weight itself.
 class AdamWOptions : public AdamLikeOptions<AdamWOptions> {
  public:
   AdamWOptions(double lr = 1e-3) : AdamLikeOptions(lr, 1e-2) {}
-  void check() const override { check_as("AdamW"); }
-  UpdateSettings settings() const override { return settings_as(true); }
+  std::vector<OptionField> fields() override;
+  void check() const override;
+  UpdateSettings settings() const override;
 };
 
 /// Adam's moments of one parameter.

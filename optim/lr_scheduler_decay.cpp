@@ -136,6 +136,8 @@ double LambdaLR::lr_after(double lr, std::int64_t step, std::size_t group) const
   return group < lr_lambdas_.size() ? lr_at(step, group) : lr;
 }
 
+std::vector<detail::SchedulerField> LambdaLR::fields() { return {}; }
+
 void LambdaLR::check() const {
   for (const Function& lambda : lr_lambdas_) {
     if (!lambda) fail(name(), "lr_lambdas: expected functions, got an empty one");

@@ -107,7 +107,7 @@ class LambdaLR : public LRScheduler {
  protected:
   double lr_at(std::int64_t step, std::size_t group) const override;
   double lr_after(double lr, std::int64_t step, std::size_t group) const override;
-  std::vector<detail::SchedulerField> fields() override { return {}; }
+  std::vector<detail::SchedulerField> fields() override;
   void check() const override;
 
  private:

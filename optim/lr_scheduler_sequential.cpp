@@ -21,6 +21,8 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
   restart();
 }
 
+std::vector<detail::SchedulerField> SequentialLR::fields() { return {{"milestones", &milestones_}}; }
+
 void SequentialLR::check() const {
   if (milestones_.size() + 1 != schedulers_.size())
     fail(name(), "milestones: expected one fewer than schedulers, got ", milestones_.size(), " for ",

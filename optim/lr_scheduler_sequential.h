@@ -26,7 +26,7 @@ class SequentialLR : public LRScheduler {
 
  protected:
   double lr_at(std::int64_t step, std::size_t group) const override;
-  std::vector<detail::SchedulerField> fields() override { return {{"milestones", &milestones_}}; }
+  std::vector<detail::SchedulerField> fields() override;
   void check() const override;
   void advance() override;
   void restart() override;

@@ -21,10 +21,26 @@ amp::LossScaling::OptimizerId next_id() {
 }  // namespace
 
 Optimizer::Optimizer(const char* name, ParameterList parameters, std::unique_ptr<OptimizerOptions> defaults)
-    : name_(name), id_(next_id()), defaults_(std::move(defaults)) {
+    : name_(name), id_(next_id()), defaults_(std::move(defaults)), settings_(std::make_shared<Settings>()) {
   defaults_->check();
   for (const OptimizerParamGroup& group : parameters.groups()) add_param_group(group);
 }
+
+Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults)
+    : Optimizer("Optimizer", std::move(groups), std::move(defaults)) {}
+
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer::~Optimizer() = default;
+
+void Optimizer::use_loss_scaling(const amp::LossScalingOptions& options) {
+  use_loss_scaling(amp::LossScaling(options));
+}
+
+std::unique_ptr<OptimizerParamState> Optimizer::shown(ParameterState& state) const {
+  return std::make_unique<OptimizerParamState>(state);
+}
+
+StateDict Optimizer::own_state() const { return {}; }
 
 void Optimizer::check_leaf(const Tensor& parameter) const {
   if (!parameter.defined()) fail(name_, "a parameter is undefined");

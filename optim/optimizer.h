@@ -42,8 +42,8 @@ class Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;
 
-  virtual ~Optimizer() = default;
-  Optimizer(Optimizer&&) noexcept = default;
+  virtual ~Optimizer();
+  Optimizer(Optimizer&&) noexcept;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -82,9 +82,7 @@ class Optimizer {
   // ------------------------------------------------------------------------------------------
   /// From now on backward() scales the loss and step() unscales, checks, skips and moves the scale.
   void use_loss_scaling(amp::LossScaling scaling);
-  void use_loss_scaling(const amp::LossScalingOptions& options = {}) {
-    use_loss_scaling(amp::LossScaling(options));
-  }
+  void use_loss_scaling(const amp::LossScalingOptions& options = {});
   /// The controller, or null.
   amp::LossScaling* loss_scaling() { return scaling_ ? &*scaling_ : nullptr; }
   /// The present scale; 1 without loss scaling.
@@ -134,8 +132,7 @@ class Optimizer {
   Optimizer(const char* name, ParameterList parameters, std::unique_ptr<OptimizerOptions> defaults);
   /// libtorch's form, for an optimizer of one's own: it overrides step(closure), and writes to the parameters
   /// itself.
-  Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults)
-      : Optimizer("Optimizer", std::move(groups), std::move(defaults)) {}
+  Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults);
 
   using MomentNames = ParameterState::MomentNames;
   /// Names of the moments in state dictionaries; null where there is none.
@@ -143,11 +140,9 @@ class Optimizer {
   /// Puts the moments that the rule needs with these options into `call`.
   virtual void bind_moments(ParameterState& state, const OptimizerOptions& options, UpdateCall& call) const;
   /// The parameter's state under its libtorch names.
-  virtual std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const {
-    return std::make_unique<OptimizerParamState>(state);
-  }
+  virtual std::unique_ptr<OptimizerParamState> shown(ParameterState& state) const;
   /// What the optimizer keeps besides what belongs to single parameters.
-  virtual StateDict own_state() const { return {}; }
+  virtual StateDict own_state() const;
   /// Takes it back. `check_only`: throws Error where it does not fit, and changes nothing.
   virtual void load_own_state(const StateDict&, [[maybe_unused]] bool check_only) {}
   /// Throws Error where step() cannot do without a closure.
@@ -245,7 +240,7 @@ class Optimizer {
   const char* name_;
   amp::LossScaling::OptimizerId id_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
+  std::shared_ptr<Settings> settings_;
   mutable std::vector<Slot> slots_;  // follows the groups, which users may edit
   mutable std::shared_ptr<const std::vector<std::string>> slot_names_;
   std::optional<amp::LossScaling> scaling_;

@@ -47,6 +47,12 @@ void load(std::optional<ScalarType>& half, const StateDict& state, const char* n
 
 }  // namespace
 
+void OptimizerOptions::add_common_fields(std::vector<OptionField>& fields) {
+  fields.push_back({"master_weights", &master_weights_});
+  fields.push_back({"stochastic_rounding", &stochastic_rounding_});
+  fields.push_back({"half_shadow", &half_shadow_});
+}
+
 void OptimizerOptions::set_half_shadow(std::optional<ScalarType> dtype) {
   if (dtype && !is_low_precision(*dtype)) fail("half_shadow", "expected float16 or bfloat16, got ", *dtype);
   half_shadow_ = dtype;
@@ -92,5 +98,41 @@ OptimizerParamGroup::OptimizerParamGroup(const std::vector<std::pair<std::string
     names_.push_back(name);
   }
 }
+
+OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params,
+                                         std::unique_ptr<OptimizerOptions> options)
+    : params_(std::move(params)), options_(std::move(options)) {}
+
+OptimizerParamGroup::OptimizerParamGroup(const OptimizerParamGroup& other)
+    : params_(other.params_),
+      names_(other.names_),
+      options_(other.has_options() ? other.options_->clone() : nullptr),
+      initial_lr_(other.initial_lr_) {}
+
+OptimizerParamGroup::OptimizerParamGroup(OptimizerParamGroup&&) noexcept = default;
+OptimizerParamGroup::~OptimizerParamGroup() = default;
+
+OptimizerParamGroup& OptimizerParamGroup::operator=(OptimizerParamGroup other) {
+  params_.swap(other.params_);
+  names_.swap(other.names_);
+  options_.swap(other.options_);
+  initial_lr_.swap(other.initial_lr_);
+  return *this;
+}
+
+void OptimizerParamGroup::set_options(std::unique_ptr<OptimizerOptions> options) {
+  options_ = std::move(options);
+}
+
+ParameterList::ParameterList(std::vector<Tensor> params) { groups_.emplace_back(std::move(params)); }
+ParameterList::ParameterList(std::initializer_list<Tensor> params)
+    : ParameterList(std::vector<Tensor>(params)) {}
+ParameterList::ParameterList(std::vector<OptimizerParamGroup> groups) : groups_(std::move(groups)) {}
+ParameterList::ParameterList(std::initializer_list<OptimizerParamGroup> groups) : groups_(groups) {}
+ParameterList::ParameterList(const std::vector<std::pair<std::string, Tensor>>& named) {
+  groups_.emplace_back(named);
+}
+ParameterList::ParameterList(std::initializer_list<std::pair<std::string, Tensor>> named)
+    : ParameterList(std::vector<std::pair<std::string, Tensor>>(named)) {}
 
 }  // namespace halftone::optim

@@ -9,7 +9,7 @@
 
 #include "halftone/engine/arg.h"
 #include "halftone/engine/state_dict.h"
-#include "halftone/kernels/update_numbers.h"
+#include "halftone/kernels/update_settings.h"
 
 namespace halftone::optim {
 
@@ -52,11 +52,7 @@ class OptimizerOptions {
   void load_state_dict(const StateDict& state);
 
  protected:
-  void add_common_fields(std::vector<OptionField>& fields) {
-    fields.push_back({"master_weights", &master_weights_});
-    fields.push_back({"stochastic_rounding", &stochastic_rounding_});
-    fields.push_back({"half_shadow", &half_shadow_});
-  }
+  void add_common_fields(std::vector<OptionField>& fields);
 
   bool master_weights_ = true;
   bool stochastic_rounding_ = false;
@@ -72,7 +68,9 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   using OptimizerOptions::master_weights;
   using OptimizerOptions::stochastic_rounding;
 
-  std::unique_ptr<OptimizerOptions> clone() const override { return std::make_unique<Derived>(self()); }
+  std::unique_ptr<OptimizerOptions> clone() const override {
+    return std::unique_ptr<OptimizerOptions>(new Derived(self()));
+  }
   /// Each throws Error for options of one's own without `lr`.
   double get_lr() const override {
     if constexpr (requires(const Derived& options) { options.lr(); }) {
@@ -115,30 +113,19 @@ void check_fraction(const char* optimizer, const char* field, double value);
 /// Parameters that share settings. Without options it takes the optimizer's defaults.
 class OptimizerParamGroup {
  public:
-  OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
-  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
-      : params_(std::move(params)), options_(std::move(options)) {}
+  OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options = nullptr);
   /// With the parameters' names.
   OptimizerParamGroup(const std::vector<std::pair<std::string, Tensor>>& named,
                       std::unique_ptr<OptimizerOptions> options = nullptr);
-  OptimizerParamGroup(const OptimizerParamGroup& other)
-      : params_(other.params_),
-        names_(other.names_),
-        options_(other.has_options() ? other.options_->clone() : nullptr),
-        initial_lr_(other.initial_lr_) {}
-  OptimizerParamGroup(OptimizerParamGroup&&) = default;
-  OptimizerParamGroup& operator=(OptimizerParamGroup other) {
-    params_.swap(other.params_);
-    names_.swap(other.names_);
-    options_.swap(other.options_);
-    initial_lr_.swap(other.initial_lr_);
-    return *this;
-  }
+  OptimizerParamGroup(const OptimizerParamGroup& other);
+  OptimizerParamGroup(OptimizerParamGroup&&) noexcept;
+  OptimizerParamGroup& operator=(OptimizerParamGroup other);
+  ~OptimizerParamGroup();
 
   bool has_options() const { return static_cast<bool>(options_); }
   OptimizerOptions& options() { return *options_; }
   const OptimizerOptions& options() const { return *options_; }
-  void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  void set_options(std::unique_ptr<OptimizerOptions> options);
   /// The learning rate before any scheduler: noted by the first one, so that every later one starts from it
   /// too.
   std::optional<double> initial_lr() const { return initial_lr_; }
@@ -158,13 +145,12 @@ class OptimizerParamGroup {
 /// What an optimizer is made from: tensors, named tensors (module->named_parameters()), or param groups.
 class ParameterList {
  public:
-  ParameterList(std::vector<Tensor> params) { groups_.emplace_back(std::move(params)); }
-  ParameterList(std::initializer_list<Tensor> params) : ParameterList(std::vector<Tensor>(params)) {}
-  ParameterList(std::vector<OptimizerParamGroup> groups) : groups_(std::move(groups)) {}
-  ParameterList(std::initializer_list<OptimizerParamGroup> groups) : groups_(groups) {}
-  ParameterList(const std::vector<std::pair<std::string, Tensor>>& named) { groups_.emplace_back(named); }
-  ParameterList(std::initializer_list<std::pair<std::string, Tensor>> named)
-      : ParameterList(std::vector<std::pair<std::string, Tensor>>(named)) {}
+  ParameterList(std::vector<Tensor> params);
+  ParameterList(std::initializer_list<Tensor> params);
+  ParameterList(std::vector<OptimizerParamGroup> groups);
+  ParameterList(std::initializer_list<OptimizerParamGroup> groups);
+  ParameterList(const std::vector<std::pair<std::string, Tensor>>& named);
+  ParameterList(std::initializer_list<std::pair<std::string, Tensor>> named);
   template <class Dict>
   requires requires(const Dict& dict) { std::vector<std::pair<std::string, Tensor>>(dict.pairs()); }
   ParameterList(const Dict& named) : ParameterList(named.pairs()) {}

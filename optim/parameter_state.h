@@ -5,7 +5,6 @@
 #include <string>
 
 #include "halftone/autograd/node.h"
-#include "halftone/kernels/update_numbers.h"
 #include "halftone/optim/options.h"
 
 namespace halftone::optim {

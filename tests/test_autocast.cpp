@@ -1,6 +1,7 @@
 // Regions, overrides, captured state, and the cache of weight casts.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include <thread>
 

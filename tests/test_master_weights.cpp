@@ -2,6 +2,7 @@
 // parameters.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/amp/autocast.h"
 #include "halftone/engine/threads.h"

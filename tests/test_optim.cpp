@@ -1,6 +1,7 @@
 // Optimizers against their formulas in fp64, their surface, and resuming.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/isa.h"

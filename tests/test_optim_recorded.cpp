@@ -2,6 +2,7 @@
 // loss scaling, with half parameters and from a saved state.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <memory>
 
 #include "halftone/tests/support/recorded.h"

@@ -2,6 +2,7 @@
 // refusals.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "halftone/autograd/autograd.h"

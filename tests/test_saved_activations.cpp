@@ -2,6 +2,7 @@
 // its residual stream in half, and a CNN, whose poolings keep a byte per window.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/halftone.h"
 #include "halftone/tests/support/device.h"

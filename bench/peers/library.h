@@ -6,6 +6,7 @@
 #ifdef HALFTONE_PEER_LIBTORCH
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
+#include <cmath>
 #else
 #include "halftone/compat/torch.h"
 #endif

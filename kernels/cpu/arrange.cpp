@@ -1,6 +1,7 @@
 // Sorting, reversing, triangles.
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "halftone/engine/threads.h"

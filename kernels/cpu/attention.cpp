@@ -1,5 +1,7 @@
 #include "halftone/kernels/attention.h"
 
+#include <cmath>
+
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/rows.h"
 #include "halftone/kernels/gemm.h"

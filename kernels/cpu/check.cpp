@@ -1,5 +1,7 @@
 #include "halftone/kernels/check.h"
 
+#include <cmath>
+
 #include "halftone/engine/error.h"
 #include "halftone/engine/functions.h"
 #include "halftone/kernels/reduce.h"

@@ -1,6 +1,7 @@
 #include "halftone/kernels/conv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>

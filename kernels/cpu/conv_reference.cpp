@@ -1,6 +1,7 @@
 // Convolutions in float64: plain loops over the definition. Right rather than fast; gradient checks run on
 // them.
 
+#include <cmath>
 #include <cstdint>
 
 #include "halftone/kernels/cpu/conv_plan.h"

@@ -1,5 +1,6 @@
 #include "halftone/kernels/cpu/convert.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "halftone/kernels/convert_value.h"

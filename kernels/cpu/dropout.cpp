@@ -1,5 +1,7 @@
 #include "halftone/kernels/dropout.h"
 
+#include <cmath>
+
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/rows.h"
 

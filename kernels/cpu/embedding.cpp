@@ -1,5 +1,6 @@
 #include "halftone/kernels/embedding.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "halftone/engine/threads.h"

@@ -1,6 +1,7 @@
 #include "halftone/kernels/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <numeric>
 

@@ -2,6 +2,8 @@
 
 #include "halftone/kernels/cpu/gemm_passes.h"
 
+#include <cmath>
+
 #include "halftone/engine/error.h"
 #include "halftone/engine/functions.h"
 #include "halftone/engine/tensor.h"

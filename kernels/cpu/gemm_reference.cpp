@@ -1,6 +1,7 @@
 // Products that are not accumulated in fp32: float64 by Eigen, integers by a plain loop.
 
 #include <Eigen/Core>
+#include <cmath>
 #include <cstdint>
 
 #include "halftone/kernels/cpu/gemm_plan.h"

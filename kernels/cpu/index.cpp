@@ -3,6 +3,7 @@
 
 #include "halftone/kernels/index.h"
 
+#include <cmath>
 #include <type_traits>
 #include <vector>
 

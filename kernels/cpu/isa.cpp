@@ -1,6 +1,7 @@
 #include "halftone/kernels/cpu/isa.h"
 
 #include <cpuid.h>
+#include <cmath>
 
 #include <atomic>
 #include <string_view>

@@ -1,5 +1,7 @@
 #include "halftone/kernels/norm.h"
 
+#include <cmath>
+
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/norm_rows.h"
 

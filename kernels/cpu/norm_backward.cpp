@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/norm_rows.h"
 

@@ -11,6 +11,7 @@
 #include "halftone/kernels/math/random_rounding.h"
 #include "halftone/kernels/math/total_norm.h"
 #include "halftone/kernels/record.h"
+#include "halftone/kernels/update_numbers.h"
 
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/optimizer.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"

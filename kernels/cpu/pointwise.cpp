@@ -1,6 +1,7 @@
 #include "halftone/kernels/pointwise.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"

@@ -1,6 +1,7 @@
 #include "halftone/kernels/pool.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>

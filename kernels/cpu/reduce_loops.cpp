@@ -1,5 +1,7 @@
 #include "halftone/kernels/cpu/reduce_loops.h"
 
+#include <cmath>
+
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/reduce.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"
 

@@ -1,6 +1,7 @@
 #include "halftone/kernels/resample.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "halftone/engine/threads.h"

@@ -1,5 +1,7 @@
 #include "halftone/kernels/sequence.h"
 
+#include <cmath>
+
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/convert_value.h"
 

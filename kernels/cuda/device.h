@@ -27,6 +27,7 @@
 
 #endif
 
+#include <cmath>
 #include <cstdint>
 
 namespace halftone::cuda {

@@ -2,6 +2,7 @@
 // for.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/kernels/embedding.h"
 #include "halftone/tests/cuda/parity.h"

@@ -1,6 +1,7 @@
 // CUDA graphs: a captured training step replays what the step itself would do, bit for bit.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 #include <optional>
 

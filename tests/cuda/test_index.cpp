@@ -1,6 +1,7 @@
 // Reading and writing by index tensors on the device, bit for bit as on the CPU.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/kernels/index.h"
 #include "halftone/tests/cuda/parity.h"

@@ -2,6 +2,7 @@
 // all sizes in few launches, norms, skips, masters, shadows and random rounding.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 #include <memory>
 

@@ -2,6 +2,7 @@
 // order.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "halftone/kernels/kernels.h"

@@ -2,6 +2,7 @@
 // or a sine may differ in its last bit.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "halftone/kernels/dropout.h"
 #include "halftone/kernels/random.h"

@@ -1,5 +1,6 @@
 // Optimizers: options, parameter groups, closures, what they compute.
 
+#include <cmath>
 #include <memory>
 #include <vector>
 

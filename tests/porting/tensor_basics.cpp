@@ -2,6 +2,7 @@
 
 #include "halftone/tests/porting/check.h"
 
+#include <cmath>
 #include <vector>
 
 int main() {

@@ -1,5 +1,7 @@
 // Barriers of a block: what they do, and every way to use them wrongly.
 
+#include <cmath>
+
 #include "halftone/tests/simt/sanitizer.h"
 #include "halftone/tests/simt/test_device.h"
 

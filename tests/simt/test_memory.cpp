@@ -1,6 +1,8 @@
 // Guards of device and shared memory. Illegal accesses end the process, so these run in processes of their
 // own.
 
+#include <cmath>
+
 #include "halftone/tests/simt/sanitizer.h"
 #include "halftone/tests/simt/test_device.h"
 

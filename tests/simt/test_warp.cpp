@@ -1,5 +1,7 @@
 // Collectives of a warp: results, and every way to call them wrongly.
 
+#include <cmath>
+
 #include "halftone/tests/simt/sanitizer.h"
 #include "halftone/tests/simt/test_device.h"
 
