@@ -8,6 +8,7 @@
 #include "halftone/engine/cuda_math.h"
 #include "halftone/engine/generator.h"
 #include "halftone/engine/libtorch_names.h"
+#include "halftone/engine/out_functions.h"
 #include "halftone/engine/print.h"
 #include "halftone/engine/tensor.h"
 #include "halftone/engine/tensor_factory.h"

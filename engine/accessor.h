@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "halftone/engine/dims.h"
+
 namespace halftone {
 
 /// Reads and writes the elements of an N-dimensional tensor by index, without checks (libtorch's
@@ -21,6 +23,8 @@ class TensorAccessor {
       return TensorAccessor<T, N - 1>(at, sizes_ + 1, strides_ + 1);
     }
   }
+  IntArrayRef sizes() const { return {sizes_, N}; }
+  IntArrayRef strides() const { return {strides_, N}; }
   std::int64_t size(std::size_t dim) const { return sizes_[dim]; }
   std::int64_t stride(std::size_t dim) const { return strides_[dim]; }
   T* data() const { return data_; }

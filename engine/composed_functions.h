@@ -83,6 +83,9 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination);
 Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination);
 Tensor ravel(const Tensor& self);
+/// Columns of powers of a vector, the highest first unless `increasing`; N columns, as many as elements by
+/// default.
+Tensor vander(const Tensor& x, std::optional<std::int64_t> N = std::nullopt, bool increasing = false);
 Tensor fliplr(const Tensor& self);
 Tensor flipud(const Tensor& self);
 /// By k quarter turns from the first of `dims` towards the second.
@@ -165,9 +168,13 @@ Tensor argwhere(const Tensor& self);
 std::vector<Tensor> nonzero_numpy(const Tensor& self);
 std::vector<Tensor> where(const Tensor& condition);
 Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other);
-/// reduce: "add".
+/// reduce: "add" or "multiply".
 Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
                std::string_view reduce);
+/// What stands at index[i] along dim combined with every src[i] that goes there: "sum", "prod", "mean",
+/// "amax" or "amin". Without include_self, elements of self that get a src count for nothing.
+Tensor scatter_reduce(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
+                      std::string_view reduce, bool include_self = true);
 /// Each slice along dim as often as `repeats` says.
 Tensor repeat_interleave(const Tensor& self, const Tensor& repeats,
                          std::optional<std::int64_t> dim = std::nullopt);
@@ -415,6 +422,8 @@ Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accum
 Tensor& masked_scatter_(Tensor& self, const Tensor& mask, const Tensor& source);
 Tensor& scatter_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
                  std::string_view reduce);
+Tensor& scatter_reduce_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
+                        std::string_view reduce, bool include_self = true);
 Tensor& renorm_(Tensor& self, const Scalar& p, std::int64_t dim, const Scalar& maxnorm);
 Tensor& cumprod_(Tensor& self, std::int64_t dim, OptionalDtype dtype = std::nullopt);
 Tensor& addmv_(Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,

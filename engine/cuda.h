@@ -13,6 +13,8 @@ namespace halftone::cuda {
 
 /// Whether this build has the CUDA backend and a device to run it on.
 bool is_available();
+/// libtorch's name; halftone's kernels are its own, cuDNN is never used.
+inline bool cudnn_is_available() { return false; }
 /// Number of CUDA devices that can be used; 0 without driver, device or backend.
 std::size_t device_count();
 /// Why is_available() is false: no backend in this build, no driver, no device. Empty when it is true.

@@ -14,11 +14,12 @@ class IntArrayRef;
 class Device;
 class Tensor;
 
-/// What every function of the library throws on bad input. `what()` reads "operator: message".
+/// What every function of the library throws on bad input. `what()` reads "operator: message", the message
+/// alone where a program's own check threw it (op is empty).
 class Error : public std::runtime_error {
  public:
   Error(std::string op, const std::string& message)
-      : std::runtime_error(op + ": " + message), op_(std::move(op)) {}
+      : std::runtime_error(op.empty() ? message : op + ": " + message), op_(std::move(op)) {}
 
   /// The operator or component that refused, e.g. "matmul" or "GradScaler".
   const std::string& op() const { return op_; }

@@ -54,18 +54,23 @@ Tensor& feature_alpha_dropout_(Tensor& self, double p, bool train);
 // --------------------------------------------------------------------------------------
 /// The gradient of conv1d as a layer: input (N, C, L), weight (C, O / groups, k), result (N, O, (L - 1) *
 /// stride - 2 * padding + dilation * (k - 1) + output_padding + 1).
-Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
-                        IntArrayRef padding = 0, IntArrayRef output_padding = 0, std::int64_t groups = 1,
-                        IntArrayRef dilation = 1);
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride = 1,
-                        IntArrayRef padding = 0, IntArrayRef output_padding = 0, std::int64_t groups = 1,
-                        IntArrayRef dilation = 1);
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+                        IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef output_padding = 0,
+                        std::int64_t groups = 1, IntArrayRef dilation = 1);
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+                        IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef output_padding = 0,
+                        std::int64_t groups = 1, IntArrayRef dilation = 1);
 
 // --- Pooling (ops/adaptive_max_pool.cpp): composed
 // ----------------------------------------------------------------------------------------
 /// Maxima of windows chosen so that the output has the given size, and where in its plane each stood.
 std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size);
 std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, IntArrayRef output_size);
+/// The largest value of each window (kernel_size) of (N, C, H, W) or (C, H, W), and where in its plane it
+/// stood. The windows lie at random, output_size of them per plane (Graham, arXiv:1412.6071). random_samples:
+/// (N, C, 2) or (C, 2), in [0, 1), where each plane's sequences of windows start.
+std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntArrayRef kernel_size,
+                                                 IntArrayRef output_size, const Tensor& random_samples);
 /// Zeros of (..., output_size) with the elements of `self` at `indices` of their planes.
 Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size);
 
@@ -75,6 +80,10 @@ Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef outpu
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
                      double momentum, double eps, bool cudnn_enabled = true);
+/// Norms over all dimensions but `dim` (kept with size 1), over all of them for -1.
+Tensor norm_except_dim(const Tensor& v, std::int64_t pow = 2, std::int64_t dim = 0);
+/// v * g / norm_except_dim(v, 2, dim): a weight by direction and length (arXiv:1602.07868).
+Tensor _weight_norm(const Tensor& v, const Tensor& g, std::int64_t dim = 0);
 /// (N, C r^2, H, W) -> (N, C, H r, W r), and back.
 Tensor pixel_shuffle(const Tensor& self, std::int64_t upscale_factor);
 Tensor pixel_unshuffle(const Tensor& self, std::int64_t downscale_factor);

@@ -1,6 +1,6 @@
 // The layout is that of libtorch's Formatting.cpp (width, number of digits and common factor from the
 // smallest and largest finite magnitude). Numbers are formatted here and not by the stream, whose flags are
-// the user's.
+// the user's; a 0-d tensor keeps to its precision.
 
 #include "halftone/engine/print.h"
 
@@ -17,6 +17,13 @@ constexpr const char* kTypeNames[kDtypeCount] = {"Byte", "Bool",     "Int",   "L
                                                  "Half", "BFloat16", "Float", "Double"};
 
 const char* type_name(ScalarType dtype) { return kTypeNames[static_cast<int>(dtype)]; }
+
+/// The C++ type's name, as libtorch prints a TypeMeta.
+const char* meta_name(ScalarType dtype) {
+  constexpr const char* kNames[kDtypeCount] = {"unsigned char", "bool",          "int",   "long int",
+                                               "c10::Half",     "c10::BFloat16", "float", "double"};
+  return kNames[static_cast<int>(dtype)];
+}
 
 /// A matrix or vector of values read as double, by strides.
 struct Block {
@@ -59,19 +66,17 @@ int digits_before_point(double magnitude) {
 }
 
 Format format_of(const Block& block) {
-  bool integers = true, any = false, all_finite = true;
+  bool integers = true, any = false;
   double low = 1, high = 1;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     for (std::int64_t c = 0; c < block.columns; ++c) {
       const double value = block.at(r, c);
-      if (!std::isfinite(value)) {
-        all_finite = false;
-        continue;
-      }
+      if (!std::isfinite(value)) continue;
       const double magnitude = std::fabs(value);
       integers = integers && std::ceil(value) == value;
       low = any ? std::min(low, magnitude) : magnitude;
-      high = any ? std::max(high, magnitude) : magnitude;
+      if (!any || value > high)
+        high = magnitude;  // libtorch's: of the negative numbers only the first counts
       any = true;
     }
   }
@@ -92,7 +97,6 @@ Format format_of(const Block& block) {
       format.width = most == 0 ? 7 : most + 6;
     }
   }
-  if (!all_finite) format.width = std::max(format.width, 4);  // "-inf"
   return format;
 }
 
@@ -111,7 +115,7 @@ void print_matrix(std::ostream& out, const Block& block, std::int64_t linesize, 
     const std::int64_t last = std::min(first + per_line, block.columns);
     if (per_line < block.columns) {
       if (first > 0) out << "\n";
-      out << "Columns " << first + 1 << " to " << last << "\n" << margin;
+      out << "Columns " << first + 1 << " to " << last << margin;
     }
     if (format.factor != 1) {
       print_factor(out, format.factor);
@@ -157,7 +161,7 @@ void print_matrices(std::ostream& out, const Tensor& tensor, std::int64_t linesi
 void print_number(std::ostream& out, const Tensor& tensor) {
   char text[64];
   if (tensor.is_floating_point()) {
-    std::snprintf(text, sizeof text, "%g\n", tensor.item<double>());
+    std::snprintf(text, sizeof text, "%.*g\n", static_cast<int>(out.precision()), tensor.item<double>());
   } else {
     std::snprintf(text, sizeof text, "%lld\n", static_cast<long long>(tensor.item<std::int64_t>()));
   }
@@ -186,7 +190,7 @@ void print(std::ostream& out, const Tensor& tensor, std::int64_t linesize) {
     return;
   }
   print_values(out, tensor.device().is_cpu() ? tensor : tensor.detach().cpu(), linesize);
-  out << "[ " << (tensor.is_cuda() ? "CUDA" : "CPU") << type_name(tensor.scalar_type()) << "Type{";
+  out << "[ " << tensor.toString() << "{";
   for (std::int64_t d = 0; d < tensor.dim(); ++d) out << (d > 0 ? "," : "") << tensor.size(d);
   out << "} ]";
 }
@@ -198,9 +202,32 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
 
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 
+std::ostream& operator<<(std::ostream& out, DeviceType device) {
+  return out << (device == kCPU ? "cpu" : "cuda");
+}
+
 const char* toString(ScalarType dtype) { return type_name(dtype); }
 
 std::ostream& operator<<(std::ostream& out, ScalarType dtype) { return out << type_name(dtype); }
+
+std::ostream& operator<<(std::ostream& out, const Scalar& number) {
+  if (number.is_floating_point()) return out << number.to_double();
+  if (number.is_boolean()) return out << (number.to<bool>() ? "true" : "false");
+  return out << number.to_long();
+}
+
+std::ostream& operator<<(std::ostream& out, Layout layout) {
+  return out << (layout == kStrided ? "Strided" : "Sparse");
+}
+
+std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
+  const auto origin = [](bool given) { return given ? "" : " (default)"; };
+  return out << "TensorOptions(dtype=" << meta_name(options.dtype()) << origin(options.has_dtype())
+             << ", device=" << options.device() << origin(options.has_device())
+             << ", layout=" << options.layout()
+             << " (default), requires_grad=" << (options.requires_grad() ? "true" : "false (default)")
+             << ", pinned_memory=false (default), memory_format=(nullopt))";
+}
 
 std::ostream& operator<<(std::ostream& out, IntArrayRef sizes) {
   out << "[";
@@ -209,5 +236,20 @@ std::ostream& operator<<(std::ostream& out, IntArrayRef sizes) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Dims& sizes) { return out << IntArrayRef(sizes); }
+
+std::ostream& operator<<(std::ostream& out, const TensorList& tensors) {
+  out << "[";
+  for (std::size_t i = 0; i < tensors.size(); ++i) out << (i > 0 ? ", " : "") << tensors[i];
+  return out << "]";
+}
+
+std::string Tensor::toString() const {
+  return concat(is_cuda() ? "CUDA" : "CPU", type_name(scalar_type()), "Type");
+}
+
+void Tensor::print() const {
+  const std::string line = defined() ? concat("[", toString(), " ", sizes(), "]\n") : "[UndefinedTensor]\n";
+  std::fputs(line.c_str(), stderr);
+}
 
 }  // namespace halftone

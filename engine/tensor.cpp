@@ -30,8 +30,6 @@ void Tensor::record_stream(const cuda::Stream& stream) const {
   cuda::backend()->record_use(storage().data(), device().index(), stream.handle());
 }
 
-std::string Tensor::toString() const { return concat(*this); }
-
 Tensor Tensor::T() const {
   Dims reversed;
   for (std::int64_t d = dim() - 1; d >= 0; --d) reversed.push_back(d);

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "halftone/nn/layer_text.h"
+
 namespace halftone::nn {
 
 namespace {
@@ -13,14 +15,18 @@ std::string describe(const ReLUImpl& m) { return m.options.inplace() ? "ReLU(inp
 std::string describe(const ReLU6Impl& m) { return m.options.inplace() ? "ReLU6(inplace=true)" : "ReLU6()"; }
 std::string describe(const SELUImpl& m) { return m.options.inplace() ? "SELU(inplace=true)" : "SELU()"; }
 std::string describe(const CELUImpl& m) {
-  return concat("CELU(alpha=", m.options.alpha(), inplace(m.options.inplace()), ")");
+  return concat("CELU(alpha=", number_text(m.options.alpha()), inplace(m.options.inplace()), ")");
 }
 std::string describe(const GLUImpl& m) { return concat("GLU(dim=", m.options.dim(), ")"); }
-std::string describe(const HardshrinkImpl& m) { return concat("Hardshrink(", m.options.lambda(), ")"); }
-std::string describe(const SoftshrinkImpl& m) { return concat("Softshrink(", m.options.lambda(), ")"); }
+std::string describe(const HardshrinkImpl& m) {
+  return concat("Hardshrink(", number_text(m.options.lambda()), ")");
+}
+std::string describe(const SoftshrinkImpl& m) {
+  return concat("Softshrink(", number_text(m.options.lambda()), ")");
+}
 std::string describe(const ThresholdImpl& m) {
-  return concat("Threshold(threshold=", m.options.threshold(), ", value=", m.options.value(),
-                inplace(m.options.inplace()), ")");
+  return concat("Threshold(threshold=", number_text(m.options.threshold()),
+                ", value=", number_text(m.options.value()), inplace(m.options.inplace()), ")");
 }
 std::string describe(const HardsigmoidImpl&) { return "Hardsigmoid()"; }
 std::string describe(const HardswishImpl&) { return "Hardswish()"; }
@@ -28,7 +34,7 @@ std::string describe(const LogSigmoidImpl&) { return "LogSigmoid()"; }
 std::string describe(const SoftsignImpl&) { return "Softsign()"; }
 std::string describe(const TanhshrinkImpl&) { return "Tanhshrink()"; }
 std::string describe(const RReLUImpl& m) {
-  return concat("RReLU(lower=", m.options.lower(), ", upper=", m.options.upper(),
+  return concat("RReLU(lower=", number_text(m.options.lower()), ", upper=", number_text(m.options.upper()),
                 inplace(m.options.inplace()), ")");
 }
 std::string describe(const PReLUImpl& m) {
@@ -37,22 +43,27 @@ std::string describe(const PReLUImpl& m) {
 std::string describe(const SoftminImpl& m) { return concat("Softmin(dim=", m.options.dim(), ")"); }
 std::string describe(const Softmax2dImpl&) { return "Softmax2d()"; }
 std::string describe(const LeakyReLUImpl& m) {
-  return concat("LeakyReLU(negative_slope=", m.options.negative_slope(), inplace(m.options.inplace()), ")");
+  return concat("LeakyReLU(negative_slope=", number_text(m.options.negative_slope()),
+                inplace(m.options.inplace()), ")");
 }
-std::string describe(const GELUImpl& m) { return "GELU(approximate=" + m.options.approximate() + ")"; }
+std::string describe(const GELUImpl& m) {
+  const bool exact = m.options.approximate() == "none";
+  return exact ? "GELU()" : "GELU(approximate=" + m.options.approximate() + ")";
+}
 std::string describe(const SiLUImpl&) { return "SiLU()"; }
 std::string describe(const MishImpl&) { return "Mish()"; }
 std::string describe(const SigmoidImpl&) { return "Sigmoid()"; }
 std::string describe(const TanhImpl&) { return "Tanh()"; }
 std::string describe(const SoftplusImpl& m) {
-  return concat("Softplus(beta=", m.options.beta(), ", threshold=", m.options.threshold(), ")");
+  return concat("Softplus(beta=", number_text(m.options.beta()),
+                ", threshold=", number_text(m.options.threshold()), ")");
 }
 std::string describe(const ELUImpl& m) {
-  return concat("ELU(alpha=", m.options.alpha(), inplace(m.options.inplace()), ")");
+  return concat("ELU(alpha=", number_text(m.options.alpha()), inplace(m.options.inplace()), ")");
 }
 std::string describe(const HardtanhImpl& m) {
-  return concat("Hardtanh(min_val=", m.options.min_val(), ", max_val=", m.options.max_val(),
-                inplace(m.options.inplace()), ")");
+  return concat("Hardtanh(min_val=", number_text(m.options.min_val()),
+                ", max_val=", number_text(m.options.max_val()), inplace(m.options.inplace()), ")");
 }
 std::string describe(const SoftmaxImpl& m) { return concat("Softmax(dim=", m.options.dim(), ")"); }
 std::string describe(const LogSoftmaxImpl& m) { return concat("LogSoftmax(dim=", m.options.dim(), ")"); }
@@ -61,7 +72,7 @@ std::string describe(const LogSoftmaxImpl& m) { return concat("LogSoftmax(dim=",
 
 template <class Derived>
 void ActivationBase<Derived>::pretty_print(std::ostream& stream) const {
-  stream << describe(static_cast<const Derived&>(*this));
+  stream << kLayerPrefix << describe(static_cast<const Derived&>(*this));
 }
 
 template class ActivationBase<ReLUImpl>;

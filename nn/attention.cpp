@@ -8,7 +8,8 @@
 
 namespace halftone::nn {
 
-MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options) : options(options) {
+MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options)
+    : Cloneable("torch::nn::MultiheadAttention"), options(options) {
   reset();
 }
 

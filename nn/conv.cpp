@@ -5,11 +5,12 @@
 
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
 const char* ConvPaddingMode::name() const {
-  constexpr const char* names[] = {"zeros", "reflect", "replicate", "circular"};
+  constexpr const char* names[] = {"kZeros", "kReflect", "kReplicate", "kCircular"};
   return names[static_cast<int>(kind_)];
 }
 
@@ -40,16 +41,16 @@ void ConvNdImpl<D, Derived>::reset_parameters() {
 
 template <std::size_t D, class Derived>
 void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
-  stream << "Conv" << D << "d(" << options.in_channels() << ", " << options.out_channels()
-         << ", kernel_size=" << concat(IntArrayRef(options.kernel_size()))
-         << ", stride=" << concat(IntArrayRef(options.stride()));
-  if (options.padding().is_same()) stream << ", padding=same";
+  stream << kLayerPrefix << "Conv" << D << "d(" << options.in_channels() << ", " << options.out_channels()
+         << ", kernel_size=" << window_text(options.kernel_size())
+         << ", stride=" << window_text(options.stride());
+  if (options.padding().is_same()) stream << ", padding='same'";
   const IntArrayRef padding = options.padding().amounts();
   if (std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p != 0; }))
-    stream << ", padding=" << concat(padding);
+    stream << ", padding=" << window_text(padding);
   const IntArrayRef dilation = options.dilation();
   if (std::any_of(dilation.begin(), dilation.end(), [](std::int64_t d) { return d != 1; }))
-    stream << ", dilation=" << concat(dilation);
+    stream << ", dilation=" << window_text(dilation);
   if (options.groups() != 1) stream << ", groups=" << options.groups();
   if (!options.bias()) stream << ", bias=false";
   if (!options.padding_mode().is_zeros()) stream << ", padding_mode=" << options.padding_mode().name();
@@ -146,13 +147,13 @@ void ConvTransposeNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto any_not = [](IntArrayRef values, std::int64_t usual) {
     return std::any_of(values.begin(), values.end(), [&](std::int64_t v) { return v != usual; });
   };
-  stream << "ConvTranspose" << D << "d(" << options.in_channels() << ", " << options.out_channels()
-         << ", kernel_size=" << concat(IntArrayRef(options.kernel_size()))
-         << ", stride=" << concat(IntArrayRef(options.stride()));
-  if (any_not(options.padding(), 0)) stream << ", padding=" << concat(IntArrayRef(options.padding()));
-  if (any_not(options.dilation(), 1)) stream << ", dilation=" << concat(IntArrayRef(options.dilation()));
+  stream << kLayerPrefix << "ConvTranspose" << D << "d(" << options.in_channels() << ", "
+         << options.out_channels() << ", kernel_size=" << window_text(options.kernel_size())
+         << ", stride=" << window_text(options.stride());
+  if (any_not(options.padding(), 0)) stream << ", padding=" << window_text(options.padding());
+  if (any_not(options.dilation(), 1)) stream << ", dilation=" << window_text(options.dilation());
   if (any_not(options.output_padding(), 0))
-    stream << ", output_padding=" << concat(IntArrayRef(options.output_padding()));
+    stream << ", output_padding=" << window_text(options.output_padding());
   if (options.groups() != 1) stream << ", groups=" << options.groups();
   if (!options.bias()) stream << ", bias=false";
   stream << ")";

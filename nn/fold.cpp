@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "halftone/engine/tensor.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -29,10 +30,12 @@ std::string windows_text(const auto& options) {
 
 }  // namespace
 
-void UnfoldImpl::pretty_print(std::ostream& stream) const { stream << "Unfold(" << windows_text(options); }
+void UnfoldImpl::pretty_print(std::ostream& stream) const {
+  stream << kLayerPrefix << "Unfold(" << windows_text(options);
+}
 
 void FoldImpl::pretty_print(std::ostream& stream) const {
-  stream << "Fold(" << concat("output_size=", IntArrayRef(options.output_size()), ", ")
+  stream << kLayerPrefix << "Fold(" << concat("output_size=", IntArrayRef(options.output_size()), ", ")
          << windows_text(options);
 }
 

@@ -45,6 +45,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilar
   return halftone::cosine_similarity(x1, x2, options.dim(), options.eps());
 }
 
+Tensor pdist(const Tensor& input, double p) { return halftone::pdist(input, p); }
+
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& options) {
   return halftone::pairwise_distance(x1, x2, options.p(), options.eps(), options.keepdim());
 }

@@ -14,6 +14,8 @@ Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& options
 Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& options);
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityFuncOptions& options = {});
+/// The p-norm distances of all pairs of rows of (N, D): (N (N - 1) / 2).
+Tensor pdist(const Tensor& input, double p = 2.0);
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& options = {});
 /// Bags of rows of `weight`: the rows of a two-dimensional input, or pieces of a one-dimensional one at the
 /// offsets.

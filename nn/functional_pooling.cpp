@@ -108,6 +108,39 @@ Tensor max_unpool2d(const Tensor& input, const Tensor& indices, const MaxUnpool2
   return halftone::max_unpool2d(input, indices, ExpandingArray<2>(unpooled("max_unpool2d", input, options)));
 }
 
+Tensor fractional_max_pool2d(const Tensor& input, const FractionalMaxPool2dFuncOptions& options) {
+  return std::get<0>(fractional_max_pool2d_with_indices(input, options));
+}
+
+std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& input,
+                                                              const FractionalMaxPool2dFuncOptions& options) {
+  const char* const op = "fractional_max_pool2d";
+  if (!input.defined() || (input.dim() != 3 && input.dim() != 4)) {
+    fail(op, "expected an input (N, C, H, W) or (C, H, W), got ", input);
+  }
+  if (options.output_size().has_value() == options.output_ratio().has_value()) {
+    fail(op, "needs output_size or output_ratio, and just one of them");
+  }
+  Dims output;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (options.output_size()) {
+      output.push_back((*options.output_size())[i]);
+      continue;
+    }
+    const double ratio = (*options.output_ratio())[i];
+    if (!(ratio > 0 && ratio < 1)) fail(op, "expected an output_ratio between 0 and 1, got ", ratio);
+    output.push_back(static_cast<std::int64_t>(
+        static_cast<double>(input.size(-2 + static_cast<std::int64_t>(i))) * ratio));
+  }
+  Tensor samples = options._random_samples();
+  if (!samples.defined()) {
+    Dims sizes(input.sizes().data(), static_cast<std::size_t>(input.dim() - 2));
+    sizes.push_back(2);
+    samples = rand(sizes, TensorOptions(accumulate_type(input.scalar_type())).device(input.device()));
+  }
+  return halftone::fractional_max_pool2d(input, options.kernel_size(), output, samples);
+}
+
 Tensor lp_pool1d(const Tensor& input, const LPPool1dFuncOptions& options) {
   const LPPool1dOptions o = checked("lp_pool1d", options);
   const Tensor means =

@@ -52,6 +52,29 @@ Tensor eye_(Tensor matrix) {
   return matrix.copy_(eye(matrix.size(0), matrix.size(1)));
 }
 
+Tensor dirac_(Tensor tensor) {
+  if (tensor.dim() < 3 || tensor.dim() > 5) fail("dirac_", "expected 3 to 5 dimensions, got ", tensor);
+  NoGradGuard no_grad;
+  tensor.zero_();
+  Tensor centre = tensor;
+  for (std::int64_t d = 2; d < tensor.dim(); ++d) centre = centre.select(2, tensor.size(d) / 2);
+  centre.diagonal().fill_(1);
+  return tensor;
+}
+
+Tensor sparse_(Tensor tensor, double sparsity, double std) {
+  if (tensor.dim() != 2) fail("sparse_", "expected a matrix, got ", tensor);
+  if (!(sparsity >= 0 && sparsity <= 1)) fail("sparse_", "expected 0 <= sparsity <= 1, got ", sparsity);
+  NoGradGuard no_grad;
+  tensor.normal_(0, std);
+  const auto zeros = static_cast<std::int64_t>(std::ceil(sparsity * static_cast<double>(tensor.size(0))));
+  for (std::int64_t column = 0; column < tensor.size(1); ++column) {
+    const Tensor rows = randperm(tensor.size(0), TensorOptions(kLong).device(tensor.device()));
+    tensor.select(1, column).index_fill_(0, rows.slice(0, 0, zeros), 0);
+  }
+  return tensor;
+}
+
 Tensor xavier_uniform_(Tensor tensor, double gain) {
   const Fan fan = fan_in_and_out(tensor);
   const double bound = gain * std::sqrt(6.0 / static_cast<double>(fan.in + fan.out));

@@ -72,6 +72,11 @@ Tensor kaiming_uniform_(Tensor tensor, double a = 0, FanMode mode = kFanIn,
 /// The same with normal numbers.
 Tensor kaiming_normal_(Tensor tensor, double a = 0, FanMode mode = kFanIn,
                        Nonlinearity nonlinearity = kLeakyReLU);
+/// A convolution's weight (3 to 5 dimensions) that passes its input through, as far as there are channels.
+Tensor dirac_(Tensor tensor);
+/// A matrix of normal numbers of which each column has the fraction `sparsity` of its elements set to 0, at
+/// random (Martens, ICML 2010).
+Tensor sparse_(Tensor tensor, double sparsity, double std = 0.01);
 /// A matrix (trailing dimensions flattened) with orthonormal rows or columns, times gain (Saxe et al.,
 /// arXiv:1312.6120).
 Tensor orthogonal_(Tensor tensor, double gain = 1);

@@ -5,6 +5,7 @@
 
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/nn/init.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -25,11 +26,16 @@ std::string describe(const ZeroPad2dOptions& o) {
 }
 template <std::size_t D>
 std::string describe(const ConstantPadOptions<D>& o) {
-  return concat("ConstantPad", D, "d(padding=", IntArrayRef(o.padding()), ", value=", o.value(), ")");
+  return concat("ConstantPad", D, "d(padding=", IntArrayRef(o.padding()), ", value=", number_text(o.value()),
+                ")");
 }
 std::string describe(const LocalResponseNormOptions& o) {
-  return concat("LocalResponseNorm(", o.size(), ", alpha=", o.alpha(), ", beta=", o.beta(), ", k=", o.k(),
-                ")");
+  return concat("LocalResponseNorm(", o.size(), ", alpha=", number_text(o.alpha()),
+                ", beta=", number_text(o.beta()), ", k=", number_text(o.k()), ")");
+}
+std::string describe(const CrossMapLRN2dOptions& o) {
+  return concat("CrossMapLRN2d(", o.size(), ", alpha=", number_text(o.alpha()),
+                ", beta=", number_text(o.beta()), ", k=", number_text(o.k()), ")");
 }
 std::string describe(const PixelShuffleOptions& o) {
   return concat("PixelShuffle(upscale_factor=", o.upscale_factor(), ")");
@@ -38,10 +44,11 @@ std::string describe(const PixelUnshuffleOptions& o) {
   return concat("PixelUnshuffle(downscale_factor=", o.downscale_factor(), ")");
 }
 std::string describe(const CosineSimilarityOptions& o) {
-  return concat("CosineSimilarity(dim=", o.dim(), ", eps=", o.eps(), ")");
+  return concat("CosineSimilarity(dim=", o.dim(), ", eps=", number_text(o.eps()), ")");
 }
 std::string describe(const PairwiseDistanceOptions& o) {
-  return concat("PairwiseDistance(p=", o.p(), ", eps=", o.eps(), ", keepdim=", text(o.keepdim()), ")");
+  return concat("PairwiseDistance(p=", number_text(o.p()), ", eps=", number_text(o.eps()),
+                ", keepdim=", text(o.keepdim()), ")");
 }
 
 }  // namespace
@@ -51,7 +58,7 @@ FunctionLayer<Derived, Options>::FunctionLayer(Options options) : options(std::m
 
 template <class Derived, class Options>
 void FunctionLayer<Derived, Options>::pretty_print(std::ostream& stream) const {
-  stream << describe(options);
+  stream << kLayerPrefix << describe(options);
 }
 
 template class FunctionLayer<ReflectionPad1dImpl, ReflectionPad1dOptions>;
@@ -62,6 +69,7 @@ template class FunctionLayer<ZeroPad2dImpl, ZeroPad2dOptions>;
 template class FunctionLayer<ConstantPad1dImpl, ConstantPad1dOptions>;
 template class FunctionLayer<ConstantPad2dImpl, ConstantPad2dOptions>;
 template class FunctionLayer<LocalResponseNormImpl, LocalResponseNormOptions>;
+template class FunctionLayer<CrossMapLRN2dImpl, CrossMapLRN2dOptions>;
 template class FunctionLayer<PixelShuffleImpl, PixelShuffleOptions>;
 template class FunctionLayer<PixelUnshuffleImpl, PixelUnshuffleOptions>;
 template class FunctionLayer<CosineSimilarityImpl, CosineSimilarityOptions>;
@@ -128,7 +136,7 @@ void DropoutBase<Derived>::reset() {
 
 template <class Derived>
 void DropoutBase<Derived>::pretty_print(std::ostream& stream) const {
-  stream << name_of(static_cast<const Derived&>(*this)) << "(p=" << options.p()
+  stream << kLayerPrefix << name_of(static_cast<const Derived&>(*this)) << "(p=" << options.p()
          << ", inplace=" << text(options.inplace()) << ")";
 }
 
@@ -172,9 +180,23 @@ void BilinearImpl::reset_parameters() {
   if (bias.defined()) init::uniform_(bias, -bound, bound);
 }
 
+Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
+  if (!input.defined() || input.dim() != 4) fail("CrossMapLRN2d", "expected (N, C, H, W), got ", input);
+  if (options.size() < 1) fail("CrossMapLRN2d", "expected a positive size, got ", options.size());
+  // local_response_norm divides by the window it sums over; here that is `size`, also where the window is odd
+  // below it.
+  const std::int64_t window = 2 * ((options.size() - 1) / 2) + 1;
+  const double share = static_cast<double>(window) / static_cast<double>(options.size());
+  return functional::local_response_norm(input, functional::LocalResponseNormFuncOptions(window)
+                                                    .alpha(options.alpha() * share)
+                                                    .beta(options.beta())
+                                                    .k(static_cast<double>(options.k())));
+}
+
 void BilinearImpl::pretty_print(std::ostream& stream) const {
-  stream << "Bilinear(in1_features=" << options.in1_features() << ", in2_features=" << options.in2_features()
-         << ", out_features=" << options.out_features() << ", bias=" << text(options.bias()) << ")";
+  stream << kLayerPrefix << "Bilinear(in1_features=" << options.in1_features()
+         << ", in2_features=" << options.in2_features() << ", out_features=" << options.out_features()
+         << ", bias=" << text(options.bias()) << ")";
 }
 
 Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
@@ -194,9 +216,9 @@ Kind kind_of(const InstanceNorm2dImpl&) { return {"InstanceNorm2d", 2}; }
 
 template <class Derived>
 void InstanceNormImplBase<Derived>::pretty_print(std::ostream& stream) const {
-  stream << kind_of(static_cast<const Derived&>(*this)).name << "(" << this->options.num_features()
-         << ", eps=" << this->options.eps() << ", momentum=" << this->options.momentum()
-         << ", affine=" << text(this->options.affine())
+  stream << kLayerPrefix << kind_of(static_cast<const Derived&>(*this)).name << "("
+         << this->options.num_features() << ", eps=" << this->options.eps()
+         << ", momentum=" << this->options.momentum() << ", affine=" << text(this->options.affine())
          << ", track_running_stats=" << text(this->options.track_running_stats()) << ")";
 }
 
@@ -263,12 +285,12 @@ void EmbeddingBagImpl::reset_parameters() {
 
 void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
   constexpr const char* modes[] = {"kSum", "kMean", "kMax"};
-  stream << "EmbeddingBag(num_embeddings=" << options.num_embeddings()
+  stream << kLayerPrefix << "EmbeddingBag(num_embeddings=" << options.num_embeddings()
          << ", embedding_dim=" << options.embedding_dim();
   if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
   if (options.norm_type() != 2) stream << ", norm_type=" << options.norm_type();
   if (options.scale_grad_by_freq()) stream << ", scale_grad_by_freq=true";
-  stream << ", mode=" << modes[options.mode().value()];
+  if (const auto mode = options.mode().value(); mode != 1) stream << ", mode=" << modes[mode];
   if (options.include_last_offset()) stream << ", include_last_offset=true";
   if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
   stream << ")";

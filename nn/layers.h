@@ -140,6 +140,16 @@ class LocalResponseNormImpl : public FunctionLayer<LocalResponseNormImpl, LocalR
 };
 HALFTONE_MODULE(LocalResponseNorm);
 
+/// x / (k + alpha / size * sum of x^2 over the (size - 1) / 2 neighbouring channels on each side)^beta, of
+/// (N, C, H, W).
+class CrossMapLRN2dImpl : public FunctionLayer<CrossMapLRN2dImpl, CrossMapLRN2dOptions> {
+ public:
+  CrossMapLRN2dImpl(std::int64_t size) : FunctionLayer(CrossMapLRN2dOptions(size)) {}
+  explicit CrossMapLRN2dImpl(const CrossMapLRN2dOptions& options) : FunctionLayer(options) {}
+  Tensor forward(const Tensor& input);
+};
+HALFTONE_MODULE(CrossMapLRN2d);
+
 /// (N, C r^2, H, W) to (N, C, H r, W r) (arXiv:1609.05158).
 class PixelShuffleImpl : public FunctionLayer<PixelShuffleImpl, PixelShuffleOptions> {
  public:

@@ -6,6 +6,7 @@
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -29,20 +30,25 @@ void LinearImpl::reset_parameters() {
 }
 
 void LinearImpl::pretty_print(std::ostream& stream) const {
-  stream << "Linear(in_features=" << options.in_features() << ", out_features=" << options.out_features()
-         << ", bias=" << (options.bias() ? "true" : "false") << ")";
+  stream << kLayerPrefix << "Linear(in_features=" << options.in_features()
+         << ", out_features=" << options.out_features() << ", bias=" << (options.bias() ? "true" : "false")
+         << ")";
 }
 
 Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
 
-void IdentityImpl::pretty_print(std::ostream& stream) const { stream << "Identity()"; }
+void IdentityImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "Identity()"; }
 
 void FlattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim() << ")";
+  stream << kLayerPrefix << "Flatten(start_dim=" << options.start_dim() << ", end_dim=" << options.end_dim()
+         << ")";
 }
 
 void UnflattenImpl::pretty_print(std::ostream& stream) const {
-  stream << "Unflatten(dim=" << options.dim() << ", sizes=" << concat(IntArrayRef(options.sizes())) << ")";
+  stream << kLayerPrefix << "Unflatten(dim=" << options.dim() << ", unflattened_size={";
+  for (std::size_t i = 0; i < options.sizes().size(); ++i)
+    stream << (i > 0 ? ", " : "") << options.sizes()[i];
+  stream << "})";
 }
 
 EmbeddingImpl::EmbeddingImpl(EmbeddingOptions options) : options(std::move(options)) { reset(); }
@@ -70,7 +76,7 @@ void EmbeddingImpl::reset_parameters() {
 }
 
 void EmbeddingImpl::pretty_print(std::ostream& stream) const {
-  stream << "Embedding(num_embeddings=" << options.num_embeddings()
+  stream << kLayerPrefix << "Embedding(num_embeddings=" << options.num_embeddings()
          << ", embedding_dim=" << options.embedding_dim();
   if (options.padding_idx()) stream << ", padding_idx=" << *options.padding_idx();
   if (options.max_norm()) stream << ", max_norm=" << *options.max_norm();
@@ -111,7 +117,10 @@ void DropoutImpl::reset() {
   if (!(options.p() >= 0 && options.p() <= 1)) fail("Dropout", "p must be in [0, 1], got ", options.p());
 }
 
-void DropoutImpl::pretty_print(std::ostream& stream) const { stream << "Dropout(p=" << options.p() << ")"; }
+void DropoutImpl::pretty_print(std::ostream& stream) const {
+  stream << kLayerPrefix << "Dropout(p=" << options.p()
+         << ", inplace=" << (options.inplace() ? "true" : "false") << ")";
+}
 
 Tensor DropoutImpl::forward(const Tensor& input) {
   return functional::dropout(

@@ -2,18 +2,27 @@
 
 #include <ostream>
 
+#include "halftone/nn/layer_text.h"
+
 namespace halftone::nn {
 
 namespace {
 
-std::string describe(const HingeEmbeddingLossOptions& o) { return concat("margin=", o.margin()); }
-std::string describe(const MultiMarginLossOptions& o) { return concat("p=", o.p(), ", margin=", o.margin()); }
-std::string describe(const CosineEmbeddingLossOptions& o) { return concat("margin=", o.margin()); }
+std::string describe(const HingeEmbeddingLossOptions& o) {
+  return concat("margin=", number_text(o.margin()));
+}
+std::string describe(const MultiMarginLossOptions& o) {
+  return concat("p=", number_text(o.p()), ", margin=", number_text(o.margin()));
+}
+std::string describe(const CosineEmbeddingLossOptions& o) {
+  return concat("margin=", number_text(o.margin()));
+}
 std::string describe(const TripletMarginLossOptions& o) {
-  return concat("margin=", o.margin(), ", p=", o.p(), ", eps=", o.eps(), ", swap=", o.swap());
+  return concat("margin=", number_text(o.margin()), ", p=", number_text(o.p()),
+                ", eps=", number_text(o.eps()), ", swap=", o.swap());
 }
 std::string describe(const TripletMarginWithDistanceLossOptions& o) {
-  return concat("margin=", o.margin(), ", swap=", o.swap());
+  return concat("margin=", number_text(o.margin()), ", swap=", o.swap());
 }
 template <class Options>
 std::string describe(const Options&) {
@@ -44,7 +53,7 @@ template <class Derived, class Options>
 void LossBase<Derived, Options>::pretty_print(std::ostream& stream) const {
   const std::string full = this->name();  // "halftone::nn::MSELossImpl"
   const std::size_t start = full.rfind(':') + 1;
-  stream << full.substr(start, full.size() - start - std::string_view("Impl").size()) << "("
+  stream << kLayerPrefix << full.substr(start, full.size() - start - std::string_view("Impl").size()) << "("
          << describe(options) << ")";
 }
 

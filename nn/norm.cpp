@@ -5,6 +5,7 @@
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -28,7 +29,8 @@ Tensor BatchNormImplBase<Derived>::normalise(const Tensor& input) {
 
 template <class Derived>
 void BatchNormImplBase<Derived>::print(std::ostream& stream, const char* name) const {
-  stream << name << "(" << this->options.num_features() << ", eps=" << this->options.eps() << ", momentum=";
+  stream << kLayerPrefix << name << "(" << this->options.num_features() << ", eps=" << this->options.eps()
+         << ", momentum=";
   if (this->options.momentum()) {
     stream << *this->options.momentum();
   } else {
@@ -70,7 +72,8 @@ void LayerNormImpl::reset_parameters() {
 }
 
 void LayerNormImpl::pretty_print(std::ostream& stream) const {
-  stream << "LayerNorm(" << concat(IntArrayRef(options.normalized_shape())) << ", eps=" << options.eps()
+  stream << kLayerPrefix << "LayerNorm(" << concat(IntArrayRef(options.normalized_shape()))
+         << ", eps=" << options.eps()
          << ", elementwise_affine=" << (options.elementwise_affine() ? "true" : "false") << ")";
 }
 
@@ -95,7 +98,7 @@ void GroupNormImpl::reset_parameters() {
 }
 
 void GroupNormImpl::pretty_print(std::ostream& stream) const {
-  stream << "GroupNorm(" << options.num_groups() << ", " << options.num_channels()
+  stream << kLayerPrefix << "GroupNorm(" << options.num_groups() << ", " << options.num_channels()
          << ", eps=" << options.eps() << ", affine=" << (options.affine() ? "true" : "false") << ")";
 }
 
@@ -115,7 +118,7 @@ void RMSNormImpl::reset_parameters() {
 }
 
 void RMSNormImpl::pretty_print(std::ostream& stream) const {
-  stream << "RMSNorm(" << concat(IntArrayRef(options.normalized_shape()));
+  stream << kLayerPrefix << "RMSNorm(" << concat(IntArrayRef(options.normalized_shape()));
   if (options.eps()) stream << ", eps=" << *options.eps();
   stream << ", elementwise_affine=" << (options.elementwise_affine() ? "true" : "false") << ")";
 }

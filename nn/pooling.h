@@ -131,6 +131,24 @@ class MaxUnpool2dImpl : public PoolBase<MaxUnpool2dImpl, MaxUnpool2dOptions> {
 };
 HALFTONE_MODULE(MaxUnpool2d);
 
+/// Largest value of each of output_size windows that lie at random (arXiv:1412.6071).
+class FractionalMaxPool2dImpl : public Cloneable<FractionalMaxPool2dImpl> {
+ public:
+  FractionalMaxPool2dImpl(ExpandingArray<2> kernel_size)
+      : FractionalMaxPool2dImpl(FractionalMaxPool2dOptions(kernel_size)) {}
+  /// Throws Error unless output_size or output_ratio is given, and just one of them.
+  explicit FractionalMaxPool2dImpl(FractionalMaxPool2dOptions options);
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+  Tensor forward(const Tensor& input);
+  /// The maxima, and where in its plane each stood.
+  std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);
+
+  FractionalMaxPool2dOptions options;
+  Tensor _random_samples;  ///< buffer, undefined unless given in the options
+};
+HALFTONE_MODULE(FractionalMaxPool2d);
+
 /// The p-norm of each window.
 class LPPool2dImpl : public PoolBase<LPPool2dImpl, LPPool2dOptions> {
  public:

@@ -5,6 +5,7 @@
 
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
+#include "halftone/nn/layer_text.h"
 
 namespace halftone::nn {
 
@@ -184,10 +185,10 @@ void RNNImplBase<Derived>::reset_parameters() {
 template <class Derived>
 void RNNImplBase<Derived>::pretty_print(std::ostream& stream) const {
   const RNNShape shape = static_cast<const Derived&>(*this).shape();
-  stream << shape.name << "(input_size=" << shape.input_size << ", hidden_size=" << shape.hidden_size
-         << ", num_layers=" << shape.num_layers << ", bias=" << text(shape.bias)
-         << ", batch_first=" << text(shape.batch_first) << ", dropout=" << shape.dropout
-         << ", bidirectional=" << text(shape.bidirectional) << ")";
+  stream << kLayerPrefix << shape.name << "(input_size=" << shape.input_size
+         << ", hidden_size=" << shape.hidden_size << ", num_layers=" << shape.num_layers
+         << ", bias=" << text(shape.bias) << ", batch_first=" << text(shape.batch_first)
+         << ", dropout=" << shape.dropout << ", bidirectional=" << text(shape.bidirectional) << ")";
 }
 
 template <class Derived>
@@ -345,7 +346,8 @@ void RNNCellImplBase<Derived>::reset_parameters() {
 template <class Derived>
 void RNNCellImplBase<Derived>::pretty_print(std::ostream& stream) const {
   const auto& self = static_cast<const Derived&>(*this);
-  stream << kind_of(self).name << "(" << self.options.input_size() << ", " << self.options.hidden_size();
+  stream << kLayerPrefix << kind_of(self).name << "(" << self.options.input_size() << ", "
+         << self.options.hidden_size();
   if (!self.options.bias()) stream << ", bias=false";
   print_rest(stream, self);
   stream << ")";

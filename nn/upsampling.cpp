@@ -3,6 +3,8 @@
 #include <cmath>
 #include <ostream>
 
+#include "halftone/nn/layer_text.h"
+
 namespace halftone::nn {
 namespace {
 
@@ -109,7 +111,7 @@ void UpsampleImpl::pretty_print(std::ostream& stream) const {
     for (std::size_t i = 0; i < values.size(); ++i) stream << (i ? ", " : "") << values[i];
     stream << "]";
   };
-  stream << "Upsample(";
+  stream << kLayerPrefix << "Upsample(";
   if (options.scale_factor()) {
     list("scale_factor", *options.scale_factor());
   } else if (options.size()) {

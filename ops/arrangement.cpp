@@ -1,6 +1,7 @@
 // Rearrangements composed of views, flips and copies into views.
 
 #include <algorithm>
+#include <cmath>
 
 #include "halftone/engine/tensor.h"
 
@@ -57,6 +58,19 @@ Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination)
 }
 
 Tensor ravel(const Tensor& self) { return contiguous(reshape(self, {-1})); }
+
+Tensor vander(const Tensor& x, std::optional<std::int64_t> N, bool increasing) {
+  if (!x.defined() || x.dim() != 1) fail("vander", "expected a vector, got ", x);
+  const std::int64_t columns = N.value_or(x.size(0));
+  if (columns < 0) fail("vander", "expected N >= 0, got ", columns);
+  const ScalarType dtype = is_floating_point(x.scalar_type()) ? x.scalar_type() : kLong;
+  const TensorOptions options = TensorOptions(dtype).device(x.device());
+  if (columns == 0) return empty({x.size(0), 0}, options);
+  const Tensor factors =
+      cat({ones({x.size(0), 1}, options), expand(unsqueeze(x.to(dtype), 1), {x.size(0), columns - 1})}, 1);
+  const Tensor powers = cumprod(factors, 1);
+  return increasing ? powers : flip(powers, {1});
+}
 
 Tensor fliplr(const Tensor& self) {
   if (self.dim() < 2) fail("fliplr", "expected at least 2 dimensions, got ", self);

@@ -136,19 +136,6 @@ Tensor where(const Tensor& condition, const Scalar& self, const Scalar& other) {
                full({}, other, TensorOptions(dtype).device(condition.device())));
 }
 
-Tensor scatter(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
-               std::string_view reduce) {
-  if (reduce == "add") return scatter_add(self, dim, index, src);
-  fail("scatter", "reduce must be \"add\", got \"", reduce,
-       "\"; for a product, gather, multiply and scatter where no index repeats");
-}
-Tensor& scatter_(Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& src,
-                 std::string_view reduce) {
-  if (reduce == "add") return scatter_add_(self, dim, index, src);
-  fail("scatter_", "reduce must be \"add\", got \"", reduce,
-       "\"; for a product, gather, multiply and scatter where no index repeats");
-}
-
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   NoGradGuard no_grad;
   // Each element against its neighbour in sorted order that is not smaller.

@@ -51,6 +51,23 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   return reshape(result, input.sizes());
 }
 
+Tensor norm_except_dim(const Tensor& v, std::int64_t pow, std::int64_t dim) {
+  const char* const op = "norm_except_dim";
+  ops::check_defined(op, "v", v);
+  const std::int64_t kept = dim == -1 ? -1 : wrap_dim(op, dim, v.dim());
+  if (kept == -1) return norm(v, pow);
+  Dims others;
+  for (std::int64_t d = 0; d < v.dim(); ++d) {
+    if (d != kept) others.push_back(d);
+  }
+  return others.empty() ? abs(v) : norm(v, Scalar(pow), others, /*keepdim=*/true);
+}
+
+Tensor _weight_norm(const Tensor& v, const Tensor& g, std::int64_t dim) {
+  const ops::WideOperands operands("_weight_norm", {&v, &g});
+  return operands.result(operands[0] * (operands[1] / norm_except_dim(operands[0], 2, dim)));
+}
+
 Tensor pixel_shuffle(const Tensor& self, std::int64_t upscale_factor) {
   const char* const op = "pixel_shuffle";
   ops::check_defined(op, "self", self);

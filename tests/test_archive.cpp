@@ -140,7 +140,7 @@ TEST_CASE("modules, optimizers and samplers in archives", "[io]") {
 TEST_CASE("DLPack: there and back without a copy", "[io]") {
   for (const ScalarType dtype : kTypes) {
     for (const Tensor& tensor : layouts(dtype)) {
-      INFO(tensor.toString());
+      INFO(concat(tensor));
       const Tensor back = fromDLPack(toDLPack(tensor)), again = fromDLPack(toDLPackVersioned(tensor));
       CHECK(same_bits(back, tensor));
       CHECK(same_bits(again, tensor));

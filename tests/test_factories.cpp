@@ -41,7 +41,7 @@ TEST_CASE("error messages show what was given") {
   const std::string place = test::by_device("", " on cuda:0");
   CHECK(concat(zeros({2, 0}, kHalf), " ", zeros({}), " ", Tensor()) ==
         "float16[2, 0]" + place + " float32[]" + place + " undefined tensor");
-  CHECK(zeros({4}, kLong).toString() == "int64[4]" + place);
+  CHECK(concat(zeros({4}, kLong)) == "int64[4]" + place);
 }
 
 TEST_CASE("a number keeps its kind and saturates as an integer") {

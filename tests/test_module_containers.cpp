@@ -114,7 +114,7 @@ TEST_CASE("module and parameter containers") {
   CHECK(table->named_parameters()["w"].requires_grad());
   CHECK(values(table->pop("b")) == List{0});
   CHECK_FALSE(table->contains("b"));
-  CHECK_THAT(text(*table), Contains("(w): Parameter containing: [float32 of size [2]]"));
+  CHECK_THAT(text(*table), Contains("(w): Parameter containing: [Float of size [2]]"));
 }
 
 TEST_CASE("recurrent layers: names, printing, layouts, wrong inputs") {
@@ -123,7 +123,7 @@ TEST_CASE("recurrent layers: names, printing, layouts, wrong inputs") {
   CHECK(lstm->named_parameters().keys()[7] == "bias_hh_l0_reverse");
   CHECK(lstm->named_parameters()["weight_ih_l1"].sizes() == torch::IntArrayRef{16, 8});
   CHECK(text(*lstm) ==
-        "LSTM(input_size=3, hidden_size=4, num_layers=2, bias=true, batch_first=true, dropout=0, "
+        "torch::nn::LSTM(input_size=3, hidden_size=4, num_layers=2, bias=true, batch_first=true, dropout=0, "
         "bidirectional=true)");
   const auto [out, state] = lstm(torch::randn({5, 6, 3}));
   CHECK(out.sizes() == torch::IntArrayRef{5, 6, 8});
@@ -147,7 +147,7 @@ TEST_CASE("recurrent layers: names, printing, layouts, wrong inputs") {
   torch::nn::GRU gru(3, 2);
   CHECK(std::get<0>(gru(torch::randn({40, 3, 3}))).sizes() == torch::IntArrayRef{40, 3, 2});  // many steps
   CHECK(std::get<1>(gru(torch::randn({4, 3}))).sizes() == torch::IntArrayRef{1, 2});          // no batch
-  CHECK(text(*torch::nn::GRUCell(3, 2)) == "GRUCell(3, 2)");
+  CHECK(text(*torch::nn::GRUCell(3, 2)) == "torch::nn::GRUCell(3, 2)");
 }
 
 TEST_CASE("recurrent layers under autocast stay near fp32, cell states in fp32 inside") {

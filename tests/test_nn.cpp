@@ -329,11 +329,11 @@ TEST_CASE("a model prints as a tree") {
   std::ostringstream text;
   text << model;
   REQUIRE(text.str() ==
-          "Sequential(\n"
-          "  (0): Linear(in_features=3, out_features=4, bias=true)\n"
-          "  (1): Sequential(\n"
-          "    (0): ReLU()\n"
-          "    (1): Dropout(p=0.25)\n"
+          "torch::nn::Sequential(\n"
+          "  (0): torch::nn::Linear(in_features=3, out_features=4, bias=true)\n"
+          "  (1): torch::nn::Sequential(\n"
+          "    (0): torch::nn::ReLU()\n"
+          "    (1): torch::nn::Dropout(p=0.25, inplace=false)\n"
           "  )\n"
           ")");
   std::ostringstream conv;

@@ -35,7 +35,7 @@ TEST_CASE("npy: every dtype, shape and layout comes back bit for bit", "[io][npy
     if (dtype == kBFloat16) continue;
     for (const Tensor& tensor : layouts(dtype)) {
       io::save_npy(path, tensor);
-      INFO(tensor.toString());
+      INFO(concat(tensor));
       CHECK(same_bits(io::load_npy(path), tensor.contiguous()));
     }
   }

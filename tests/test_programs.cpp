@@ -119,9 +119,11 @@ TEST_CASE("program: a module lists what it holds and moves between dtypes") {
 
   std::ostringstream text;
   text << net;
-  CHECK_THAT(text.str(),
-             Catch::Matchers::EndsWith("MlpImpl(\n  (fc1): Linear(in_features=4, out_features=8, bias=true)\n"
-                                       "  (fc2): Linear(in_features=8, out_features=2, bias=true)\n)"));
+  CHECK_THAT(text.str(), Catch::Matchers::EndsWith(
+                             "MlpImpl(\n"
+                             "  (fc1): torch::nn::Linear(in_features=4, out_features=8, bias=true)\n"
+                             "  (fc2): torch::nn::Linear(in_features=8, out_features=2, bias=true)\n"
+                             ")"));
 }
 
 TEST_CASE("program: libtorch's MNIST example trains and evaluates") {

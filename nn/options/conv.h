@@ -36,7 +36,7 @@ class ConvPaddingMode {
   ConvPaddingMode(enumtype::kCircular) : kind_(Kind::kCircular) {}
   Kind kind() const { return kind_; }
   bool is_zeros() const { return kind_ == Kind::kZeros; }
-  /// "zeros", "reflect", "replicate" or "circular".
+  /// "kZeros", "kReflect", "kReplicate" or "kCircular".
   const char* name() const;
 
  private:

@@ -31,6 +31,15 @@ struct LocalResponseNormOptions {
   HALFTONE_ARG(double, k) = 1;
 };
 
+/// Options of CrossMapLRN2d.
+struct CrossMapLRN2dOptions {
+  CrossMapLRN2dOptions(std::int64_t size) : size_(size) {}
+  HALFTONE_ARG(std::int64_t, size);
+  HALFTONE_ARG(double, alpha) = 1e-4;
+  HALFTONE_ARG(double, beta) = 0.75;
+  HALFTONE_ARG(std::int64_t, k) = 1;
+};
+
 /// Options of ReflectionPad1d and ReflectionPad2d: (left, right[, top, bottom]).
 template <std::size_t D>
 struct ReflectionPadOptions {

@@ -65,6 +65,17 @@ using AdaptiveMaxPool1dOptions = AdaptiveMaxPoolOptions<ExpandingArray<1>>;
 using AdaptiveMaxPool2dOptions = AdaptiveMaxPoolOptions<ExpandingArrayWithOptionalElem<2>>;
 /// @}
 
+/// Options of FractionalMaxPool2d: output_size, or output_ratio in (0, 1) of the input's size; just one of
+/// them. _random_samples: see fractional_max_pool2d; drawn at each call unless given.
+struct FractionalMaxPool2dOptions {
+  FractionalMaxPool2dOptions(ExpandingArray<2> kernel_size) : kernel_size_(kernel_size) {}
+  HALFTONE_ARG(ExpandingArray<2>, kernel_size);
+  HALFTONE_ARG(optional<ExpandingArray<2>>, output_size) = nullopt;
+  using ExpandingArrayDouble = ExpandingArray<2, double>;
+  HALFTONE_ARG(optional<ExpandingArrayDouble>, output_ratio) = nullopt;
+  HALFTONE_ARG(Tensor, _random_samples) = Tensor();
+};
+
 /// Options of MaxUnpool1d and MaxUnpool2d. The stride defaults to the kernel size.
 template <std::size_t D>
 struct MaxUnpoolOptions {
@@ -125,5 +136,7 @@ struct MaxUnpoolFuncOptions {
 using MaxUnpool1dFuncOptions = MaxUnpoolFuncOptions<1>;
 using MaxUnpool2dFuncOptions = MaxUnpoolFuncOptions<2>;
 /// @}
+/// The same.
+using FractionalMaxPool2dFuncOptions = FractionalMaxPool2dOptions;
 }  // namespace functional
 }  // namespace halftone::nn
