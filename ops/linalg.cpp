@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "halftone/ops/composed.h"
 #include "halftone/ops/inplace.h"
 
 namespace halftone {
@@ -173,15 +174,19 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<std::in
   if (x1.dim() < 2 || x2.dim() < 2 || x1.size(-1) != x2.size(-1))
     fail("cdist", "expected rows of one length, got ", x1, " and ", x2);
   if (!(p >= 0)) fail("cdist", "p must not be negative, got ", p);
-  return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1);
+  const ops::WideOperands operands("cdist", {&x1, &x2});
+  return operands.result(norm(unsqueeze(operands[0], -2) - unsqueeze(operands[1], -3), p, -1));
 }
 
 Tensor pdist(const Tensor& self, double p) {
   if (self.dim() != 2) fail("pdist", "expected rows, got ", self);
+  const ops::WideOperands operands("pdist", {&self});
+  const Tensor rows = operands[0];
   const Tensor places =
       triu_indices(self.size(0), self.size(0), 1, TensorOptions(kLong).device(self.device()));
-  return norm(index_select(self, 0, select(places, 0, 0)) - index_select(self, 0, select(places, 0, 1)), p,
-              1);
+  const Tensor differences =
+      index_select(rows, 0, select(places, 0, 0)) - index_select(rows, 0, select(places, 0, 1));
+  return operands.result(norm(differences, p, 1));
 }
 
 // --- Norms

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "halftone/ops/composed.h"
 #include "halftone/ops/inplace.h"
 #include "halftone/ops/reduction.h"
 
@@ -60,7 +61,10 @@ Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim,
   return norm(self.to(dtype), p, dim, keepdim);
 }
 
-Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) { return norm(self - other, p); }
+Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
+  const ops::WideOperands operands("dist", {&self, &other});
+  return operands.result(norm(operands[0] - operands[1], p));
+}
 
 Tensor renorm(const Tensor& self, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
   if (!self.is_floating_point() || self.dim() < 2)

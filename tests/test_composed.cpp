@@ -5,9 +5,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "halftone/amp/autocast.h"
 #include "halftone/autograd/autograd.h"
 #include "halftone/autograd/gradcheck.h"
 #include "halftone/engine/libtorch_names.h"
+#include "halftone/engine/nn_functions.h"
 #include "halftone/engine/tensor_factory.h"
 #include "halftone/tests/support/device.h"
 #include "halftone/tests/support/values.h"
@@ -204,4 +206,42 @@ TEST_CASE("the first of the non-finite values decides what it should", "[compose
   CHECK(std::get<0>(_unique2(x)).numel() == 4);  // NaN differs from NaN
   CHECK(allclose(logcumsumexp(tensor({-inf, 0.0, inf}), 0), tensor({-inf, 0.0, inf})));
   CHECK(allclose(hypot(tensor({inf, nan}), tensor({nan, 1.0})), tensor({inf, nan}), 1e-5, 1e-8, true));
+}
+
+TEST_CASE("scatter_reduce, fractional pooling, vander and weight norm have gradients", "[composed]") {
+  const Tensor m = numbers({3, 4}), v = numbers({5});
+  const Tensor index = tensor({{0, 1, 1, 0}, {2, 2, 0, 3}, {3, 1, 0, 0}});
+  for (const char* rule : {"sum", "prod", "mean", "amax", "amin"}) {
+    for (const bool include_self : {false, true}) {
+      INFO(rule << (include_self ? ", self included" : ""));
+      CHECK(has_right_gradient(
+          [&](const Tensor& x) { return scatter_reduce(m, 1, index, x, rule, include_self); },
+          m * 1.25 + 0.1));
+      CHECK(has_right_gradient(
+          [&](const Tensor& x) { return scatter_reduce(x, 1, index, m, rule, include_self); },
+          m * 1.25 + 0.1));
+    }
+  }
+  const Tensor samples = tensor({0.3, 0.7}).view({1, 2}).to(kDouble);
+  CHECK(has_right_gradient(
+      [&](const Tensor& x) {
+        return std::get<0>(fractional_max_pool2d(x, {2, 2}, {2, 3}, samples));
+      },
+      numbers({1, 5, 6})));
+  CHECK(has_right_gradient([](const Tensor& x) { return vander(x, 4); }, v));
+  CHECK(has_right_gradient([](const Tensor& x) { return _weight_norm(x, x.select(1, 0).unsqueeze(1)); }, m));
+  CHECK_THROWS_AS(fractional_max_pool2d(ones({1, 2, 2}), {3, 3}, {1, 1}, ones({1, 2})), Error);
+  CHECK_THROWS_AS(scatter_reduce(m, 1, index, m, "median"), Error);
+}
+
+TEST_CASE("distances of half tensors are computed in fp32 and rounded once", "[composed]") {
+  const Tensor a = numbers({3, 40}).to(kHalf), b = (numbers({3, 40}) * 1.01).to(kHalf);
+  const Tensor wide_a = a.to(kFloat), wide_b = b.to(kFloat);
+  CHECK(equal(dist(a, b), dist(wide_a, wide_b).to(kHalf)));
+  CHECK(equal(cdist(a, b), cdist(wide_a, wide_b).to(kHalf)));
+  CHECK(equal(pdist(a), pdist(wide_a).to(kHalf)));
+  const amp::Autocast autocast(kCPU, kHalf);
+  CHECK(equal(dist(a, b), dist(wide_a, wide_b)));
+  CHECK(equal(cdist(a, b), cdist(wide_a, wide_b)));
+  CHECK(equal(pdist(a), pdist(wide_a)));
 }
