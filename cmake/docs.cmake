@@ -31,7 +31,7 @@ if(DOXYGEN_FOUND AND HALFTONE_TESTS)
     endif()
   endforeach()
   set(HALFTONE_API_FILTERS "")
-  foreach(header engine/functions engine/composed_functions engine/nn_functions engine/libtorch_names
+  foreach(header engine/functions engine/composed_functions engine/nn_functions engine/out_functions engine/libtorch_names
                  nn/functional nn/functional_layers nn/utils/clip_grad)
     string(APPEND HALFTONE_API_FILTERS " \"*/${header}.h=$<TARGET_FILE:api_filter>\"")
   endforeach()

@@ -20,11 +20,14 @@ std::string out_of_place(const std::string& name) {
 }
 
 std::string text_of(const std::string& name) {
-  const ops::OpInfo* op = ops::find_operator(name);
-  if (!op) op = ops::find_operator(out_of_place(name));
+  const bool has_out = name.size() > 4 && name.compare(name.size() - 4, 4, "_out") == 0;
+  const std::string base = has_out ? name.substr(0, name.size() - 4) : name;
+  const ops::OpInfo* op = ops::find_operator(base);
+  if (!op) op = ops::find_operator(out_of_place(base));
   if (!op) return "libtorch's function of that name, composed of other operators or another name of one.";
-  return concat(op->doc, op->name == name ? "" : ", in place",
-                ". Policy under autocast: ", amp::precision_name(op->precision), ".");
+  if (has_out) return concat(op->doc, ", written into `out`. Autocast leaves it alone.");
+  if (op->name != base) return concat(op->doc, ", in place. Autocast leaves it alone.");
+  return concat(op->doc, ". Policy under autocast: ", amp::precision_name(op->precision), ".");
 }
 
 }  // namespace
