@@ -25,7 +25,7 @@ std::string text_of(const std::string& name) {
   const ops::OpInfo* op = ops::find_operator(base);
   if (!op) op = ops::find_operator(out_of_place(base));
   if (!op) return "libtorch's function of that name, composed of other operators or another name of one.";
-  if (has_out) return concat(op->doc, ", written into `out`. Autocast leaves it alone.");
+  if (has_out) return concat(op->doc, ", written into `out`.");
   if (op->name != base) return concat(op->doc, ", in place. Autocast leaves it alone.");
   return concat(op->doc, ". Policy under autocast: ", amp::precision_name(op->precision), ".");
 }
