@@ -12,10 +12,18 @@
 
 namespace halftone::nn {
 
-/// A plain function as a module: `nn::Functional(torch::relu)`.
+/// A plain function as a module: `nn::Functional(torch::relu)`, or with its further arguments:
+/// `nn::Functional(torch::leaky_relu, 0.2)`.
 class FunctionalImpl : public Module {
  public:
   explicit FunctionalImpl(std::function<Tensor(Tensor)> function);
+  template <class F, class... Args>
+  requires(sizeof...(Args) > 0 &&
+           std::is_invocable_r_v<Tensor, F, Tensor, Args...>) explicit FunctionalImpl(F function,
+                                                                                      Args... args)
+      : FunctionalImpl(std::function<Tensor(Tensor)>([function = std::move(function), args...](Tensor input) {
+          return function(std::move(input), args...);
+        })) {}
   Tensor forward(Tensor input) { return function_(std::move(input)); }
   std::shared_ptr<Module> clone(const optional<Device>& device = nullopt) const override;
   void pretty_print(std::ostream& stream) const override;

@@ -100,6 +100,8 @@ void layers() {
   PORTING_CHECK(text(ParameterList(torch::ones({2, 3}))) ==
                 "torch::nn::ParameterList(\n(0): Parameter containing: [Float of size [2, 3]]\n)");
   PORTING_CHECK(text(Functional(torch::relu)) == "torch::nn::Functional()");
+  Functional leaky(torch::leaky_relu, 0.2);
+  PORTING_CLOSE(leaky(torch::full({1}, -1.0)), torch::full({1}, -0.2));
 }
 
 void trees() {
