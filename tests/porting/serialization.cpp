@@ -34,10 +34,11 @@ void tensors() {
   torch::load(y, stream);
   PORTING_CLOSE(y, x, 0);
 
+  // Each into a tensor of its own: libtorch cannot resize one that was loaded.
+  torch::Tensor transposed;
   torch::save(x.t(), kPath);
-  torch::load(y, kPath);
-  PORTING_CLOSE(y, x.t(), 0);
-  PORTING_CHECK(y.is_contiguous() || y.sizes() == x.t().sizes());
+  torch::load(transposed, kPath);
+  PORTING_CLOSE(transposed, x.t(), 0);
 
   std::vector<torch::Tensor> list{x, torch::ones({2}, torch::kLong), torch::zeros({0})}, back;
   torch::save(list, kPath);
@@ -49,9 +50,10 @@ void tensors() {
   const auto half = torch::tensor({1.5, -2.0}).to(torch::kBFloat16);
   std::stringstream halves;
   torch::save(half, halves);
-  torch::load(y, halves);
-  PORTING_CHECK(y.scalar_type() == torch::kBFloat16);
-  PORTING_CLOSE(y.to(torch::kFloat), half.to(torch::kFloat), 0);
+  torch::Tensor loaded;
+  torch::load(loaded, halves);
+  PORTING_CHECK(loaded.scalar_type() == torch::kBFloat16);
+  PORTING_CLOSE(loaded.to(torch::kFloat), half.to(torch::kFloat), 0);
 }
 
 void modules() {
