@@ -1,36 +1,16 @@
 // A trace as one page. The data stand in it as JSON, a script draws them; nothing is fetched.
 
+#include "halftone/amp/html_page.h"
 #include "halftone/amp/trace_json.h"
 
 namespace halftone::amp {
 namespace {
 
 constexpr const char* kStyle = R"css(
-:root { color-scheme: light dark; --paper: #fff; --ink: #1c1e21; --faint: #6a7078; --line: #d9dce1; --card: #f6f7f9;
-  --forward: #2f6fde; --backward: #c4621a; --step: #3a8f4f; --bad: #c62f3b; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15171a; --ink: #e6e8eb; --faint: #9aa1ab; --line: #33383f;
-  --card: #1d2024; --forward: #6fa3ff; --backward: #f0975a; --step: #6cc784; --bad: #ff7780; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p.note { color: var(--faint); margin: .2rem 0 .6rem; }
-ul.facts { display: flex; flex-wrap: wrap; gap: .5rem; list-style: none; padding: 0; }
-ul.facts li { background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .4rem .7rem; }
-ul.facts b { display: block; font-size: 1.1rem; }
 ul.events li.bad { color: var(--bad); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-svg { display: block; width: 100%; height: auto; background: var(--card); border: 1px solid var(--line); }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-.forward { fill: var(--forward); } .backward { fill: var(--backward); } .stepping { fill: var(--step); }
+.forward { fill: var(--blue); } .backward { fill: var(--orange); } .stepping { fill: var(--green); }
 .half { stroke: var(--ink); stroke-width: 1; } .bad { fill: var(--bad); }
-.curve { fill: none; stroke: var(--forward); stroke-width: 2; } .rule { stroke: var(--faint); stroke-dasharray: 4 3; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem; }
-figure { margin: 0; } figcaption { font-size: .85rem; color: var(--faint); overflow-wrap: anywhere; }
-.key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 .8em; }
+.curve { fill: none; stroke: var(--blue); stroke-width: 2; }
 )css";
 
 constexpr const char* kBody = R"html(
@@ -39,9 +19,9 @@ constexpr const char* kBody = R"html(
 <ul class="events" id="events"></ul>
 <h2>Timeline</h2>
 <p class="note">Calls from left to right, calls inside a call below it. An outline marks results in half precision.
-<span class="key" style="background:var(--forward)"></span>forward
-<span class="key" style="background:var(--backward)"></span>backward
-<span class="key" style="background:var(--step)"></span>optimizer step</p>
+<span class="key" style="background:var(--blue)"></span>forward
+<span class="key" style="background:var(--orange)"></span>backward
+<span class="key" style="background:var(--green)"></span>optimizer step</p>
 <p><label>Step <select id="which"></select></label></p>
 <div id="timeline"></div>
 <h2>Loss scale</h2>
@@ -286,29 +266,12 @@ showHistograms();
 document.body.dataset.drawn = 'yes';
 )js";
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string trace_html(const TraceLog& log, const std::string& title) {
-  return concat(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-      escaped(title), "</title>\n<style>", kStyle, "</style>\n</head>\n<body>\n<h1>", escaped(title), "</h1>",
-      kBody, "<script type=\"application/json\" id=\"trace\">", trace_page_json(log), "</script>\n<script>",
-      kScript, "</script>\n</body>\n</html>\n");
+  return html_page(title, kStyle,
+                   concat(kBody, "<script type=\"application/json\" id=\"trace\">", trace_page_json(log),
+                          "</script>\n<script>", kScript, "</script>"));
 }
 
 }  // namespace halftone::amp

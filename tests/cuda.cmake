@@ -62,6 +62,8 @@ foreach(source IN LISTS test_sources)
   endif()
 endforeach()
 
+target_link_libraries(device_bench PRIVATE halftone_bench)
+
 # The main job on a few images, in all its precision modes.
 set(fashion_mnist "${PROJECT_SOURCE_DIR}/examples/fashion_mnist")
 if(HALFTONE_EXAMPLES AND EXISTS /usr/share/datasets/fashion-mnist)

@@ -13,6 +13,8 @@ namespace halftone::tool {
 void add_ops(CLI::App& app);
 /// `halftone info`: this machine, and what is compiled in.
 void add_info(CLI::App& app);
+/// `halftone bench`: operators beside this machine's own ceilings, and two such results compared.
+void add_bench(CLI::App& app);
 
 /// `halftone trace`: a recorded trace, or two of them side by side.
 void add_trace(CLI::App& app);

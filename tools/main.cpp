@@ -25,6 +25,7 @@ int run(int argc, char** argv) {
   halftone::tool::add_info(app);
   halftone::tool::add_trace(app);
   halftone::tool::add_inspect(app);
+  halftone::tool::add_bench(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,6 +2,7 @@
 
 #include "halftone/kernels/conv.h"
 #include "halftone/bench/peers/dnnl.h"
+#include "halftone/bench/support/work.h"
 #include "halftone/halftone.h"
 #include "halftone/kernels/kernels.h"
 
@@ -12,15 +13,11 @@ using halftone::Dtype;
 using halftone::Tensor;
 using i64 = std::int64_t;
 
-/// A 3x3 convolution without padding.
-struct Layer {
-  const char* name;
-  i64 images, from, to, size;
-  i64 out() const { return size - 2; }
-  double flops() const { return 2.0 * 9 * static_cast<double>(images * from * to * out() * out()); }
-};
-constexpr Layer kLayers[] = {{"1 to 32 channels, 28x28", 64, 1, 32, 28},
-                             {"32 to 64 channels, 26x26", 64, 32, 64, 26}};
+using Layer = bench::ConvLayer;
+
+std::string name_of(const Layer& l) {
+  return halftone::concat(l.from, " to ", l.to, " channels, ", l.size, "x", l.size);
+}
 
 enum class Pass { kForward, kGradInput, kGradWeight };
 constexpr std::pair<Pass, const char*> kPasses[] = {{Pass::kForward, "forward"},
@@ -97,7 +94,7 @@ std::vector<Table> conv_tables(const Request& request) {
         {}};
     for (const Dtype dtype : {halftone::kFloat, halftone::kBFloat16}) {
       const bool bf16 = dtype == halftone::kBFloat16;
-      for (const Layer& layer : kLayers) {
+      for (const Layer& layer : bench::kConvLayers) {
         for (const auto& [pass, name] : kPasses) {
           if (pass == Pass::kGradInput && layer.from == 1) continue;  // images want no gradient
           std::vector<Contender> all{ceiling(bf16 ? bench::bf16_unit() : bench::fp32_unit(), layer.flops()),
@@ -107,7 +104,7 @@ std::vector<Table> conv_tables(const Request& request) {
           all.push_back(contender("oneDNN, own layouts", dnnl_pass(layer, pass, bf16, true, threads)));
 #endif
           const std::vector<double> seconds = take_turns(all);
-          Table::Row row{{"layer", layer.name},
+          Table::Row row{{"layer", name_of(layer)},
                          {"pass", name},
                          {"dtype", halftone::dtype_name(dtype)},
                          {"ms", 1e3 * seconds[1]}};

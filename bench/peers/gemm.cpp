@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "halftone/bench/peers/dnnl.h"
+#include "halftone/bench/support/work.h"
 #include "halftone/halftone.h"
 #include "halftone/kernels/gemm.h"
 #include "halftone/kernels/kernels.h"
@@ -21,15 +22,7 @@ using halftone::Dtype;
 using halftone::Tensor;
 using i64 = std::int64_t;
 
-struct Shape {
-  i64 m, k, n;
-  double flops() const { return 2.0 * static_cast<double>(m * k) * static_cast<double>(n); }
-};
-
-constexpr Shape kShapes[] = {{64, 64, 64},       {128, 128, 128},    {256, 256, 256}, {512, 512, 512},
-                             {1024, 1024, 1024}, {2048, 2048, 2048}, {128, 784, 512}, {128, 512, 10},
-                             {4096, 128, 512},   {8, 8, 8},          {16, 16, 16},    {32, 16, 32},
-                             {32, 32, 32},       {32, 32, 1},        {1, 512, 512},   {16, 512, 512}};
+using Shape = bench::Product;
 
 /// Those for which the targets ask 92 % of the ceiling, those of the table, and the small and skinny ones.
 enum class Kind { kLarge, kTable, kSmall };
@@ -91,7 +84,7 @@ Table table_of(Dtype dtype, int threads) {
       {}};
   double log_ratio = 0;
   int counted = 0;
-  for (const Shape& s : kShapes) {
+  for (const Shape& s : bench::kProducts) {
     const Tensor a = (halftone::rand({s.m, s.k}) * 2 - 1).to(dtype),
                  b = (halftone::rand({s.k, s.n}) * 2 - 1).to(dtype);
     const Tensor c = halftone::empty({s.m, s.n});

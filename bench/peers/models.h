@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "halftone/bench/peers/library.h"
+#include "halftone/bench/support/work.h"
 
 namespace peers {
 
-/// A model with one batch to train on.
+/// A model with one batch to train on. `loss` reads the tensors in `parameters` and `inputs` themselves, so
+/// that set_data on them changes what it computes.
 struct Task {
-  std::vector<torch::Tensor> parameters;
+  std::vector<torch::Tensor> parameters, inputs;
   std::function<torch::Tensor()> loss;
 };
 
@@ -87,34 +89,35 @@ inline torch::Tensor class_loss(const torch::Tensor& logits, const torch::Tensor
   return torch::nn::functional::cross_entropy(logits.to(torch::kFloat), classes);
 }
 
-/// mlp, tiny, cnn or gpt; a task without a loss for any other name.
-inline Task make_task(const std::string& name) {
+/// mlp, tiny, cnn or gpt, with the batch given or its own; a task without a loss for any other name.
+inline Task make_task(const std::string& name, int64_t batch = 0) {
   namespace nn = torch::nn;
+  const halftone::bench::StepModel* known = halftone::bench::step_model(name);
+  if (!known) return {};
+  if (batch == 0) batch = known->batch;
   torch::manual_seed(1);
   if (name == "mlp") {
     nn::Sequential model(nn::Linear(784, 512), nn::ReLU(), nn::Linear(512, 512), nn::ReLU(),
                          nn::Linear(512, 10));
-    const torch::Tensor x = torch::randn({128, 784}), y = torch::randint(10, {128}, torch::kLong);
-    return {model->parameters(), [=]() mutable { return class_loss(model->forward(x), y); }};
+    const torch::Tensor x = torch::randn({batch, 784}), y = torch::randint(10, {batch}, torch::kLong);
+    return {model->parameters(), {x}, [=]() mutable { return class_loss(model->forward(x), y); }};
   }
   if (name == "tiny") {
     nn::Sequential model(nn::Linear(16, 32), nn::ReLU(), nn::Linear(32, 1));
-    const torch::Tensor x = torch::randn({32, 16}), y = torch::randn({32, 1});
-    return {model->parameters(),
-            [=]() mutable { return torch::mse_loss(model->forward(x).to(torch::kFloat), y); }};
+    const torch::Tensor x = torch::randn({batch, 16}), y = torch::randn({batch, 1});
+    return {model->parameters(), {x, y}, [=]() mutable {
+              return torch::mse_loss(model->forward(x).to(torch::kFloat), y);
+            }};
   }
   if (name == "cnn") {
     Cnn model;
-    const torch::Tensor x = torch::randn({64, 1, 28, 28}), y = torch::randint(10, {64}, torch::kLong);
-    return {model->parameters(), [=]() mutable { return class_loss(model->forward(x), y); }};
+    const torch::Tensor x = torch::randn({batch, 1, 28, 28}), y = torch::randint(10, {batch}, torch::kLong);
+    return {model->parameters(), {x}, [=]() mutable { return class_loss(model->forward(x), y); }};
   }
-  if (name == "gpt") {
-    CharGpt model(96, 4, 128, 4, 128);
-    const torch::Tensor x = torch::randint(96, {16, 128}, torch::kLong),
-                        y = torch::randint(96, {16 * 128}, torch::kLong);
-    return {model->parameters(), [=]() mutable { return class_loss(model->forward(x).view({-1, 96}), y); }};
-  }
-  return {};
+  CharGpt model(96, 4, 128, 4, 128);
+  const torch::Tensor x = torch::randint(96, {batch, 128}, torch::kLong),
+                      y = torch::randint(96, {batch * 128}, torch::kLong);
+  return {model->parameters(), {}, [=]() mutable { return class_loss(model->forward(x).view({-1, 96}), y); }};
 }
 
 }  // namespace peers

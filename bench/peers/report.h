@@ -9,30 +9,19 @@
 #include <vector>
 
 #include "halftone/bench/support/ceiling.h"
+#include "halftone/bench/support/turns.h"
 
 namespace peers {
 
 namespace bench = halftone::bench;
 
-/// One of those that take turns: `sample` gives the seconds that one call took in one sample.
-struct Contender {
-  std::string name;
-  std::function<double()> sample;
-};
+using bench::Contender;
 
-/// Median seconds of each contender over `rounds` rounds in which each has one sample, so that all of them
-/// meet the same machine.
-inline std::vector<double> take_turns(const std::vector<Contender>& contenders, int rounds = 9) {
-  std::vector<std::vector<double>> samples(contenders.size());
-  for (const Contender& c : contenders) c.sample();
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < contenders.size(); ++i) samples[i].push_back(contenders[i].sample());
-  }
+/// Median seconds of each contender over nine rounds.
+inline std::vector<double> take_turns(const std::vector<Contender>& contenders) {
   std::vector<double> medians;
-  for (std::vector<double>& s : samples) {
-    std::nth_element(s.begin(), s.begin() + rounds / 2, s.end());
-    medians.push_back(s[static_cast<std::size_t>(rounds) / 2]);
-  }
+  for (const std::vector<double>& samples : bench::take_turns(contenders, 9))
+    medians.push_back(bench::quantile(samples, 0.5));
   return medians;
 }
 

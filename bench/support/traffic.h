@@ -1,64 +1,19 @@
 #pragma once
 
-// Timing, and the bandwidth this machine gives to a stated pattern of memory traffic.
+// Memory traffic: what a kernel states, and the time this machine needs for the same traffic alone.
 
 #include <emmintrin.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "halftone/bench/support/clock.h"
 #include "halftone/engine/threads.h"
 
 namespace halftone::bench {
-
-inline double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// How often the kernel has taken the processor away from this process.
-inline long preemptions() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
-
-/// Seconds per call: median, fastest and slowest sample. Not quiet: other work took the processor away nearly
-/// all the time, so the figures say little.
-struct Timing {
-  double median, low, high;
-  bool quiet;
-};
-
-/// Times f() after a warm-up. A sample lasts at least 5 ms; the 15 samples are those during which the process
-/// was not preempted, as far as two seconds yield them.
-template <class F>
-Timing measure(F&& f) {
-  f();
-  long repeats = 1;
-  for (double t = 0; t < 5e-3; repeats *= 2) {
-    const double start = now();
-    for (long i = 0; i < repeats; ++i) f();
-    t = now() - start;
-  }
-  std::vector<double> clean, all;
-  const double begin = now();
-  while ((clean.size() < 15 && now() - begin < 2.0) || all.size() < 5) {
-    const long before = preemptions();
-    const double start = now();
-    for (long i = 0; i < repeats; ++i) f();
-    all.push_back((now() - start) / static_cast<double>(repeats));
-    if (preemptions() == before) clean.push_back(all.back());
-  }
-  const bool quiet = clean.size() >= 5;
-  std::vector<double>& samples = quiet ? clean : all;
-  std::sort(samples.begin(), samples.end());
-  return {samples[samples.size() / 2], samples.front(), samples.back(), quiet};
-}
 
 /// Memory traffic of one pass of a kernel: the bytes of every array that it only reads, that it reads and
 /// writes in place, and that it only writes.
@@ -75,23 +30,21 @@ struct Traffic {
 };
 
 /// Runs a pattern of traffic with next to no arithmetic: the ceiling for a kernel that has the same pattern.
-/// All threads that kernels may use walk through their share of every array at once, 4 KiB at a time.
-class Ceiling {
+/// All threads that kernels may use walk through their share of every array at once, 4 KiB at a time; a plain
+/// copy is left to memcpy where that is faster, since its stores may bypass the caches.
+class TrafficLoop {
  public:
-  explicit Ceiling(const Traffic& traffic) {
+  explicit TrafficLoop(const Traffic& traffic) {
     add(traffic.read, read_words);
     add(traffic.update, update_words);
     add(traffic.write, write_words);
-    only_copies_ = traffic.read.size() == 1 && traffic.update.empty() && traffic.write.size() == 1 &&
-                   traffic.read[0] == traffic.write[0];
+    const bool only_copies = traffic.read.size() == 1 && traffic.update.empty() &&
+                             traffic.write.size() == 1 && traffic.read[0] == traffic.write[0];
+    if (only_copies) copies_ = fastest([&] { copy(); }) < fastest([&] { walk(); });
   }
 
-  /// Seconds for one pass: the fastest sample, since this is what kernels are held against. For a plain copy
-  /// also by memcpy, whose stores may bypass the caches.
-  double seconds() {
-    const double loop = measure([&] { run(); }).low;
-    return only_copies_ ? std::min(loop, measure([&] { copy(); }).low) : loop;
-  }
+  /// One pass.
+  void pass() { copies_ ? copy() : walk(); }
 
  private:
   using Word = std::int32_t;
@@ -139,7 +92,7 @@ class Ceiling {
   }
 
   /// Blocks are cut so that all streams, the short ones too, are through at the same time.
-  void run() {
+  void walk() {
     constexpr std::int64_t kBlock = 64;  // lines
     const std::int64_t blocks = std::max<std::int64_t>(1, most_lines_ / kBlock);
     split(blocks, [&](std::int64_t begin, std::int64_t end) {
@@ -162,26 +115,24 @@ class Ceiling {
   }
 
   template <class F>
+  static double fastest(F&& f) {
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const double start = now();
+      f();
+      best = std::min(best, now() - start);
+    }
+    return best;
+  }
+
+  template <class F>
   static void split(std::int64_t n, F&& f) {
     parallel_for(n, (n + get_num_threads() - 1) / get_num_threads(), f);
   }
 
   std::vector<Stream> streams_;
   std::int64_t most_lines_ = 0;
-  bool only_copies_ = false;
+  bool copies_ = false;
 };
-
-/// Seconds that the passes of a kernel take at least on this machine, one after the other.
-inline double ceiling_seconds(const std::vector<Traffic>& passes) {
-  double seconds = 0;
-  for (const Traffic& traffic : passes) seconds += Ceiling(traffic).seconds();
-  return seconds;
-}
-
-inline std::int64_t total_bytes(const std::vector<Traffic>& passes) {
-  std::int64_t bytes = 0;
-  for (const Traffic& traffic : passes) bytes += traffic.bytes();
-  return bytes;
-}
 
 }  // namespace halftone::bench
