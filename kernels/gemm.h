@@ -67,7 +67,9 @@ struct Epilogue {
 ///
 /// bfloat16 times bfloat16 on AVX512-BF16 uses VDPBF16PS: two products per step (the odd k, then the even
 /// one), each step rounded to nearest even, subnormal inputs, intermediate and final sums counted as zero: an
-/// extra k * 2^-126 in the bound. Everywhere else subnormals are exact.
+/// extra k * 2^-126 in the bound. With AMX it uses TDPBF16PS: k is taken 32 at a time, the products of its
+/// even and of its odd k are summed in two chains from zero, whose sum is added to the result; roundings and
+/// subnormals as before. Everywhere else subnormals are exact.
 ///
 /// NaN and infinities propagate as IEEE 754 says (0 * inf is NaN). k == 0 gives the epilogue of zero, and row
 /// sums of zero.

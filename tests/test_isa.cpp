@@ -72,16 +72,17 @@ TEST_CASE("HALFTONE_ISA forces a lower level and refuses what it cannot give", "
       REQUIRE(text.find("this processor has no") != std::string::npos);
     }
   }
-  REQUIRE(isa_of_process("sse9").find("expected baseline, avx2, avx512 or avx512_bf16, got 'sse9'") !=
+  REQUIRE(isa_of_process("sse9").find("expected baseline, avx2, avx512, avx512_bf16 or amx, got 'sse9'") !=
           std::string::npos);
 }
 
 TEST_CASE("set_isa_for_testing chooses the version that pick gives", "[isa]") {
-  int versions[] = {0, 1, 2, 3};
+  int versions[] = {0, 1, 2, 3, 4};
   for (const cpu::Isa isa : isa_levels()) {
     const IsaGuard guard(isa);
     REQUIRE(cpu::current_isa() == isa);
-    REQUIRE(*cpu::pick(&versions[0], &versions[1], &versions[2], &versions[3]) == static_cast<int>(isa));
+    REQUIRE(*cpu::pick(&versions[0], &versions[1], &versions[2], &versions[3], &versions[4]) ==
+            static_cast<int>(isa));
   }
 }
 

@@ -44,6 +44,21 @@ inline void multiply_add_bf16(long n) {
   asm volatile(HALFTONE_ZERO_AVX "1:\n" HALFTONE_CHAINS_12("vdpbf16ps", "zmm") "dec %0\njnz 1b\n"
                : "+r"(n)::HALFTONE_CLOBBERS);
 }
+inline void multiply_add_tiles(long n) {  // AMX: eight tiles of 16 rows of 64 bytes
+  struct {
+    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } const config;
+  asm volatile(
+      "ldtilecfg %1\n1:\n"
+      "tdpbf16ps %%tmm6,%%tmm4,%%tmm0\ntdpbf16ps %%tmm7,%%tmm4,%%tmm1\n"
+      "tdpbf16ps %%tmm6,%%tmm5,%%tmm2\ntdpbf16ps %%tmm7,%%tmm5,%%tmm3\n"
+      "dec %0\njnz 1b\ntilerelease\n"
+      : "+r"(n)
+      : "m"(config)
+      : "cc");
+}
 inline void multiply_add_avx2(long n) {
   asm volatile(HALFTONE_ZERO_AVX "1:\n" HALFTONE_CHAINS_12("vfmadd231ps", "ymm") "dec %0\njnz 1b\n"
                : "+r"(n)::HALFTONE_CLOBBERS);
@@ -86,13 +101,15 @@ struct MultiplyAdd {
 /// The unit that products of float32 (and of float16, which is widened) run on.
 inline MultiplyAdd fp32_unit() {
   const cpu::Isa isa = cpu::current_isa();
-  if (isa == cpu::Isa::kAvx512 || isa == cpu::Isa::kAvx512Bf16) return {multiply_add_avx512, 12 * 32};
+  if (isa >= cpu::Isa::kAvx512) return {multiply_add_avx512, 12 * 32};
   if (isa == cpu::Isa::kAvx2) return {multiply_add_avx2, 12 * 16};
   return {multiply_add_sse, 12 * 4};
 }
 /// The unit that products of bfloat16 with bfloat16 run on.
 inline MultiplyAdd bf16_unit() {
-  return cpu::current_isa() == cpu::Isa::kAvx512Bf16 ? MultiplyAdd{multiply_add_bf16, 12 * 64} : fp32_unit();
+  const cpu::Isa isa = cpu::current_isa();
+  if (isa == cpu::Isa::kAmx) return {multiply_add_tiles, 4 * 16 * 16 * 64};
+  return isa == cpu::Isa::kAvx512Bf16 ? MultiplyAdd{multiply_add_bf16, 12 * 64} : fp32_unit();
 }
 
 }  // namespace halftone::bench

@@ -15,6 +15,7 @@
 #include "halftone/kernels/kernels.h"
 
 #define HALFTONE_ISA_WANT_BF16
+#define HALFTONE_ISA_WANT_AMX
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/conv.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"
 
@@ -95,9 +96,17 @@ GemmProblem plain_problem(i64 m, i64 n, i64 k, const MatrixRef& a, const Mutable
   return p;
 }
 
+bool multiplies_bfloat16(Dtype weights, Dtype source) { return weights == kBFloat16 && source == kBFloat16; }
+
+/// True where panels are read from the planes themselves. Tiles of bfloat16 want theirs packed.
+bool is_direct(const PatchPlan& plan, Dtype weights) {
+  return plan.is_direct() && !(current_isa() == Isa::kAmx && multiplies_bfloat16(weights, plan.dtype));
+}
+
 /// True where a word of k is a pair of bfloat16, see PairMac: two channels at one tap in a direct product.
-bool takes_pairs(Dtype weights, Dtype source) {
-  return current_isa() == Isa::kAvx512Bf16 && weights == kBFloat16 && source == kBFloat16;
+bool takes_pairs(const PatchPlan& plan, Dtype weights) {
+  return current_isa() == Isa::kAvx512Bf16 && multiplies_bfloat16(weights, plan.dtype) &&
+         is_direct(plan, weights);
 }
 
 /// Weights in the order of k: element (row, channel, tap) stands at
@@ -168,7 +177,7 @@ void for_each_image_tile(i64 groups, i64 images, i64 m, i64 n, i64 k, Task task)
 template <class Problem>
 void run_patch_products(i64 groups, Problem problem) {
   const PatchProduct any = problem(0);
-  if (any.patches.is_direct()) {
+  if (is_direct(any.patches, any.gemm.a.dtype)) {
     const auto multiply = pick(baseline::direct_product, avx2::direct_product, avx512::direct_product,
                                avx512_bf16::direct_product);
     for_each_image_tile(groups, any.patches.images, any.gemm.m, any.patches.slots(), any.gemm.k,
@@ -177,8 +186,8 @@ void run_patch_products(i64 groups, Problem problem) {
                         });
     return;
   }
-  const auto multiply =
-      pick(baseline::patch_product, avx2::patch_product, avx512::patch_product, avx512_bf16::patch_product);
+  const auto multiply = pick(baseline::patch_product, avx2::patch_product, avx512::patch_product,
+                             avx512_bf16::patch_product, amx::patch_product);
   for_each_tile(groups, any.gemm.m, any.gemm.n, any.gemm.k,
                 [&](i64 group, const GemmTile& tile) { multiply(problem(group), tile, gemm_buffers()); });
 }
@@ -194,7 +203,7 @@ void forward(const Tensor& out, const Tensor& x, const Tensor& w, const Tensor& 
   const i64 own = plan.channels * plan.taps;  // weights of one output channel
   const void* weights = w.data_ptr();
   i64 k = own;
-  if (plan.is_direct() && takes_pairs(w.scalar_type(), x.scalar_type())) {
+  if (takes_pairs(plan, w.scalar_type())) {
     TapOffsets taps;
     for (i64 tap = 0; tap < plan.taps; ++tap) taps.push_back(tap);
     const WeightOrder order{oc, plan.channels, own, plan.taps, {taps.begin(), taps.size()}, true};
@@ -232,7 +241,6 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
   const i64 oh = s.oh(), ow = s.ow(), c = s.c / s.groups, oc = s.oc / s.groups;
   if (s.n * s.c * s.h * s.w == 0) return;
   if (any_float64(gx, gy, w)) return conv_grad_input_float64(gx, gy, w, s);
-  const bool pairs = takes_pairs(w.scalar_type(), gy.scalar_type());
 
   // With a stride, each residue of the pixel's coordinate meets taps of its own: as many products without
   // one.
@@ -262,8 +270,12 @@ void grad_input(const Tensor& gx, const Tensor& gy, const Tensor& w, const ConvS
       plan.step_h = plan.step_w = 1;
       TapOffsets offsets;
       place_taps(plan, taps, offsets);
-      const WeightOrder order{
-          c, oc, s.kh * s.kw, c * s.kh * s.kw, {chosen.begin(), chosen.size()}, pairs && plan.is_direct()};
+      const WeightOrder order{c,
+                              oc,
+                              s.kh * s.kw,
+                              c * s.kh * s.kw,
+                              {chosen.begin(), chosen.size()},
+                              takes_pairs(plan, w.scalar_type())};
       const void* weights = gather_weights(w, s.groups, oc * c * s.kh * s.kw, order);
       const i64 k = order.row_size(), positions = s.n * plan.positions();
 
@@ -290,7 +302,7 @@ void grad_weight(const Tensor& gw, const Tensor& gy, const Tensor& x, const Conv
   place_taps(plan, forward_taps(s), offsets);
   const i64 rows = plan.channels * plan.taps;
   const auto multiply = pick(baseline::patch_gradient, avx2::patch_gradient, avx512::patch_gradient,
-                             avx512_bf16::patch_gradient);
+                             avx512_bf16::patch_gradient, amx::patch_gradient);
 
   for_each_tile(s.groups, rows, oc, s.n * oh * ow, [&](i64 group, const GemmTile& tile) {
     PatchGradient p{plain_problem(rows, oc, s.n * oh * ow, {},

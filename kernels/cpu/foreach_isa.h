@@ -4,14 +4,15 @@
 //   #define HALFTONE_ISA_BODY "halftone/kernels/cpu/X.inc"
 //   #include "halftone/kernels/cpu/foreach_isa.h"
 //
-// after which X.inc exists as halftone::cpu::{baseline,avx2,avx512}::..., and as avx512_bf16 too if the file
-// has defined HALFTONE_ISA_WANT_BF16; `pick` (isa.h) chooses. No -m flag is used anywhere: only what stands
-// between the markers below is compiled for the wider set, so that no inline function of a library header can
-// take it.
+// after which X.inc exists as halftone::cpu::{baseline,avx2,avx512}::..., as avx512_bf16 too if the file has
+// defined HALFTONE_ISA_WANT_BF16, and as amx if it has defined HALFTONE_ISA_WANT_AMX; `pick` (isa.h) chooses.
+// No -m flag is used anywhere: only what stands between the markers below is compiled for the wider set, so
+// that no inline function of a library header can take it.
 //
 // Rules for a body: it is pasted into a namespace, so it has no #include and opens no namespace; no lambda
 // (g++ gives its invoker the baseline target) and no standard library template; helpers are HALFTONE_INLINE
-// or static. It may ask HALFTONE_ISA_LEVEL: 0 baseline, 1 avx2, 2 avx512, 3 avx512_bf16.
+// or static. It may ask HALFTONE_ISA_LEVEL: 0 baseline, 1 avx2, 2 avx512, 3 avx512_bf16,
+// 4 amx.
 //
 // No include guard: each use compiles another body.
 
@@ -114,6 +115,32 @@ namespace halftone::cpu::avx512_bf16 {
 #pragma GCC pop_options
 #endif
 #endif  // HALFTONE_ISA_WANT_BF16
+
+// AMX: tiles of bfloat16 ------------------------------------------------------------------------------
+#ifdef HALFTONE_ISA_WANT_AMX
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((                                                                                \
+        target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target( \
+    "amx-tile,amx-bf16,avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")
+#endif
+#define HALFTONE_ISA_LEVEL 4
+namespace halftone::cpu::amx {
+#include "halftone/kernels/cpu/vec.inc"
+#include "halftone/kernels/math/pointwise_functors.h"
+#include HALFTONE_ISA_BODY
+}  // namespace halftone::cpu::amx
+#undef HALFTONE_ISA_LEVEL
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif  // HALFTONE_ISA_WANT_AMX
 
 #undef HALFTONE_FUNCTOR_BODIES
 #undef HALFTONE_ISA_BODY

@@ -13,6 +13,7 @@
 #include "halftone/kernels/kernels.h"
 
 #define HALFTONE_ISA_WANT_BF16
+#define HALFTONE_ISA_WANT_AMX
 #define HALFTONE_ISA_BODY "halftone/kernels/cpu/gemm.inc"
 #include "halftone/kernels/cpu/foreach_isa.h"
 
@@ -22,6 +23,9 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr i64 round_up(i64 value, i64 unit) { return (value + unit - 1) / unit * unit; }
+
+/// Elements in whole panels of `unit` columns, a power of two.
+constexpr i64 in_panels(i64 cols, i64 unit) { return (cols + unit - 1) & -unit; }
 
 /// The aligned memory behind GemmBuffers.
 class BufferMemory {
@@ -68,7 +72,7 @@ void swap_sides(GemmProblem& p) {
 /// Panels span columns, and C is stored along them: better the side whose panels are fuller, then the one
 /// whose rows are contiguous.
 bool should_swap(const GemmProblem& p, const MicroTile& micro) {
-  const i64 as_is = p.m * round_up(p.n, micro.cols), swapped = p.n * round_up(p.m, micro.cols);
+  const i64 as_is = p.m * in_panels(p.n, micro.cols), swapped = p.n * in_panels(p.m, micro.cols);
   if (p.c.col_stride != 1 && p.c.row_stride == 1) return swapped <= as_is + as_is / 4;
   return swapped + swapped / 4 < as_is;
 }
@@ -83,30 +87,33 @@ void fold_batch(GemmProblem& p, i64& batch) {
   batch = 1;
 }
 
-void gemm_float(i64 batch, GemmProblem p) {
+void gemm_float(i64 batch, GemmProblem& p) {
   const MicroTile micro = gemm_micro_tile();
   fold_batch(p, batch);
   if (should_swap(p, micro)) swap_sides(p);
 
-  const auto multiply = pick(baseline::multiply, avx2::multiply, avx512::multiply, avx512_bf16::multiply);
+  const auto multiply =
+      pick(baseline::multiply, avx2::multiply, avx512::multiply, avx512_bf16::multiply, amx::multiply);
+  const auto run_one = [&](i64 matrix, const GemmTile& tile) {
+    GemmProblem one = p;
+    one.a.data = advance(p.a.data, p.a.dtype, matrix * p.a.batch_stride);
+    one.b.data = advance(p.b.data, p.b.dtype, matrix * p.b.batch_stride);
+    one.c.data = const_cast<void*>(advance(p.c.data, p.c.dtype, matrix * p.c.batch_stride));
+    if (p.addend.data != nullptr)
+      one.addend.data = advance(p.addend.data, p.addend.dtype, matrix * p.addend.batch_stride);
+    multiply(one, tile);
+  };
   const double flops =
       2.0 * static_cast<double>(batch * p.m * p.n) * static_cast<double>(std::max<i64>(p.k, 1));
-  const i64 useful = useful_tasks(flops), threads = std::min<i64>(get_num_threads(), useful);
+  const i64 useful = useful_tasks(flops);
+  if (batch == 1 && useful == 1 && p.m <= kGemmTileM && p.n <= kGemmTileN)  // nothing to divide
+    return multiply(p, {0, p.m, 0, p.n});
+
+  const i64 threads = std::min<i64>(get_num_threads(), useful);
   const GemmGrid grid(p.m, p.n, tiles_per_matrix(batch, threads));
   const i64 tasks = batch * grid.count();
-
   parallel_for(tasks, threads > 1 ? std::max<i64>(1, tasks / useful) : tasks, [&](i64 begin, i64 end) {
-    GemmBuffers& buffers = gemm_buffers();
-    for (i64 task = begin; task < end; ++task) {
-      const i64 matrix = task / grid.count();
-      GemmProblem one = p;
-      one.a.data = advance(p.a.data, p.a.dtype, matrix * p.a.batch_stride);
-      one.b.data = advance(p.b.data, p.b.dtype, matrix * p.b.batch_stride);
-      one.c.data = const_cast<void*>(advance(p.c.data, p.c.dtype, matrix * p.c.batch_stride));
-      if (p.addend.data != nullptr)
-        one.addend.data = advance(p.addend.data, p.addend.dtype, matrix * p.addend.batch_stride);
-      multiply(one, grid.tile(task % grid.count()), buffers);
-    }
+    for (i64 task = begin; task < end; ++task) run_one(task / grid.count(), grid.tile(task % grid.count()));
   });
 }
 
@@ -165,8 +172,8 @@ void run(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b,
 }  // namespace
 
 MicroTile gemm_micro_tile() {
-  constexpr MicroTile tiles[kIsaCount] = {baseline::kMicroTile, avx2::kMicroTile, avx512::kMicroTile,
-                                          avx512_bf16::kMicroTile};
+  static constexpr MicroTile tiles[kIsaCount] = {baseline::kMicroTile, avx2::kMicroTile, avx512::kMicroTile,
+                                                 avx512_bf16::kMicroTile, amx::kMicroTile};
   return tiles[static_cast<int>(current_isa())];
 }
 

@@ -7,9 +7,9 @@
 /// What gemm.cpp, conv.cpp and their per-ISA bodies agree on; not part of the interface.
 namespace halftone::cpu {
 
-/// Depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. Fixes the rounding: see gemm.h.
+/// Largest depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. See gemm_core.inc.
 inline constexpr std::int64_t kGemmBlockK = 256;
-/// Rows of A packed at a time: a multiple of every micro-kernel's rows (4, 6, 8).
+/// Rows of A packed at a time: a multiple of the vector micro-kernels' rows (4, 6).
 inline constexpr std::int64_t kGemmBlockM = 240;
 /// Rows and columns of C that one task computes at most: bounds the buffers, nothing else.
 inline constexpr std::int64_t kGemmTileM = 480;

@@ -1,9 +1,13 @@
 #include "halftone/kernels/cpu/isa.h"
 
 #include <cpuid.h>
-#include <cmath>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <atomic>
+#include <cmath>
 #include <string_view>
 
 #include "halftone/engine/environment.h"
@@ -13,11 +17,30 @@ namespace halftone::cpu {
 
 namespace {
 
-constexpr Isa kAll[kIsaCount] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+constexpr Isa kAll[kIsaCount] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx};
 
 bool has_f16c() {  // __builtin_cpu_supports of older clang does not know the name
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & (1u << 29)) != 0;
+}
+
+/// Asks Linux for the tile registers, which a process has to do once before their first use.
+bool request_tiles() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+bool has_amx() {  // CPUID leaf 7; __builtin_cpu_supports of older compilers does not know the names
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kBf16) == 0 || (edx & kTile) == 0)
+    return false;
+  static const bool granted = request_tiles();
+  return granted;
 }
 
 bool has(Isa isa) {
@@ -32,6 +55,8 @@ bool has(Isa isa) {
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     case Isa::kAvx512Bf16:
       return has(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
+    case Isa::kAmx:
+      return has(Isa::kAvx512Bf16) && has_amx();
   }
   return false;
 }
@@ -51,7 +76,7 @@ Isa choose() {
       return isa;
     }
   }
-  fail("HALFTONE_ISA", "expected baseline, avx2, avx512 or avx512_bf16, got '", std::string_view(forced),
+  fail("HALFTONE_ISA", "expected baseline, avx2, avx512, avx512_bf16 or amx, got '", std::string_view(forced),
        "'");
 }
 
@@ -78,7 +103,7 @@ void set_isa_for_testing(Isa isa) {
 }
 
 const char* isa_name(Isa isa) {
-  constexpr const char* names[kIsaCount] = {"baseline", "avx2", "avx512", "avx512_bf16"};
+  constexpr const char* names[kIsaCount] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
   return names[static_cast<int>(isa)];
 }
 
