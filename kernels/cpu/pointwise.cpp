@@ -165,11 +165,38 @@ void Job<T>::run(std::int64_t begin, std::int64_t end) const {
   }
 }
 
+/// Where the plan of a loop would cost more than the work: up to kPad elements, all of type T, contiguous or
+/// one for all. False if the tensors are others.
+template <class T>
+bool run_small(Block<T> block, const Tensor& out, std::span<const Tensor* const> in, const Params& params) {
+  const TensorImpl& to = *out.unsafe_impl();
+  if (to.numel > kPad || !to.is_contiguous || to.dtype != dtype_of<T>) return false;
+  alignas(64) T lanes[kTensors][kPad];
+  const T* operands[kMaxFnOperands];
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    const TensorImpl& from = *in[k]->unsafe_impl();
+    if (from.dtype != dtype_of<T>) return false;
+    const T* const values = reinterpret_cast<const T*>(from.data());
+    if (from.numel == 1 && from.sizes.size() <= to.sizes.size())
+      std::fill_n(lanes[k], kPad, *values);
+    else if (from.is_contiguous && from.sizes == to.sizes)
+      std::fill_n(std::copy_n(values, to.numel, lanes[k]), kPad - to.numel, T(1));
+    else
+      return false;
+    operands[k] = lanes[k];
+  }
+  block(lanes[kTensors - 1], operands, kPad, params);
+  std::copy_n(lanes[kTensors - 1], to.numel, reinterpret_cast<T*>(to.data()));
+  return true;
+}
+
 template <class T>
 void run_as(Fn fn, const Tensor& out, std::span<const Tensor* const> in, const Params& params) {
+  const Block<T> block = block_of<T>(fn);
+  if (block == nullptr) fail(fn_name(fn), "takes integers and bool only, got ", *in[0]);
+  if (run_small(block, out, in, params)) return;
   Job<T> job;
-  job.block = block_of<T>(fn);
-  if (job.block == nullptr) fail(fn_name(fn), "takes integers and bool only, got ", *in[0]);
+  job.block = block;
   job.inputs = static_cast<int>(in.size());
   job.params = &params;
   job.store = storer<T>(out.scalar_type());
