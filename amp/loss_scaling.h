@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "halftone/amp/loss_scaling_options.h"
 #include "halftone/autograd/node.h"
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/state_dict.h"
 #include "halftone/kernels/math/loss_scale.h"
 #include "halftone/kernels/optimizer.h"
@@ -147,8 +147,8 @@ class LossScaling {
 
   // The iteration under way.
   std::uint64_t iteration_ = 0;
-  std::map<OptimizerId, Progress> progress_;
-  std::map<const autograd::TensorMeta*, OptimizerId> unscaled_;
+  CachedMap<OptimizerId, Progress> progress_;
+  CachedMap<const autograd::TensorMeta*, OptimizerId> unscaled_;
   bool any_step_ = false, any_abandoned_ = false;
 };
 

@@ -20,8 +20,8 @@ struct Magnitudes {
 Magnitudes magnitudes(const Tensor& tensor) {
   if (tensor.numel() == 0) return {};
   const Tensor record = empty_record(scan_bytes(1), tensor.device());
-  kernels_for<OptimizerKernels>(tensor.device())
-      .scan({{tensor.detach().contiguous(), {}, 0}}, INFINITY, record, {});
+  const GradientEntry values{tensor.detach().contiguous(), {}, 0};
+  kernels_for<OptimizerKernels>(tensor.device()).scan({&values, 1}, INFINITY, record, {});
   const auto entry = read_record<ScanEntry>(record, sizeof(ScanHeader));
   return {entry.nonfinite, entry.norm};
 }

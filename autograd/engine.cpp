@@ -9,6 +9,7 @@
 
 #include "halftone/autograd/autograd.h"
 #include "halftone/autograd/pass.h"
+#include "halftone/engine/cached_containers.h"
 #include "halftone/ops/autocast.h"
 #include "halftone/ops/observer.h"
 
@@ -124,10 +125,10 @@ class Pending {
   }
 
   const FirstUses& early_;
-  std::vector<Slot> slots_;
-  std::vector<const Node*> addresses_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> heap_;
-  std::vector<std::uint32_t> table_;
+  CachedVector<Slot> slots_;
+  CachedVector<const Node*> addresses_;
+  CachedVector<std::pair<std::uint64_t, std::uint32_t>> heap_;
+  CachedVector<std::uint32_t> table_;
 };
 
 Tensor to_input(Tensor gradient, const Node& node, std::size_t input) {
@@ -149,8 +150,8 @@ void check_for_nan(const Node& node, const Gradients& gradients) {
 }
 
 /// Which nodes lie on a path to one of `targets`; all others need not run.
-std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots,
-                                              const std::vector<Edge>& targets) {
+std::unordered_set<const Node*> nodes_towards(const CachedVector<Edge>& roots,
+                                              const CachedVector<Edge>& targets) {
   std::vector<Node*> reachable;
   std::unordered_set<const Node*> seen;
   for (const Edge& root : roots) {
@@ -174,7 +175,7 @@ std::unordered_set<const Node*> nodes_towards(const std::vector<Edge>& roots,
 }
 
 /// Of all leaves with hooks below `roots`.
-FirstUses first_uses_of_hooked_leaves(const std::vector<Edge>& roots) {
+FirstUses first_uses_of_hooked_leaves(const CachedVector<Edge>& roots) {
   FirstUses uses;
   std::vector<Node*> reachable;
   std::unordered_set<const Node*> seen;
@@ -198,8 +199,8 @@ FirstUses first_uses_of_hooked_leaves(const std::vector<Edge>& roots) {
 }
 
 /// The pass itself. With `targets`, their gradients are collected into `captured` and no leaf is touched.
-void run_pass(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph,
-              bool create_graph, const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
+void run_pass(const CachedVector<Edge>& roots, CachedVector<Tensor> gradients, bool retain_graph,
+              bool create_graph, const CachedVector<Edge>& targets, std::vector<Tensor>* captured) {
   // Backward runs in the dtypes that forward recorded: the casts are nodes of the graph already.
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const AutoGradMode grad_mode(create_graph);
@@ -217,7 +218,7 @@ void run_pass(const std::vector<Edge>& roots, std::vector<Tensor> gradients, boo
   for (std::size_t i = 0; i < roots.size(); ++i) {
     if (roots[i] && is_needed(roots[i].node.get())) pending.add(roots[i], std::move(gradients[i]));
   }
-  std::vector<IntrusivePtr<Node>> finished;  // keeps addresses taken until the pass ends
+  CachedVector<IntrusivePtr<Node>> finished;  // keeps addresses taken until the pass ends
   while (!pending.empty()) {
     Pending::Slot slot = pending.pop();
     Node& node = *slot.node;
@@ -243,8 +244,8 @@ void run_pass(const std::vector<Edge>& roots, std::vector<Tensor> gradients, boo
 }
 
 /// A pass, and what was to happen at its end.
-void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool retain_graph, bool create_graph,
-         const std::vector<Edge>& targets, std::vector<Tensor>* captured) {
+void run(const CachedVector<Edge>& roots, CachedVector<Tensor> gradients, bool retain_graph,
+         bool create_graph, const CachedVector<Edge>& targets, std::vector<Tensor>* captured) {
   try {
     run_pass(roots, std::move(gradients), retain_graph, create_graph, targets, captured);
   } catch (...) {
@@ -260,8 +261,8 @@ void run(const std::vector<Edge>& roots, std::vector<Tensor> gradients, bool ret
 }
 
 struct Roots {
-  std::vector<Edge> edges;
-  std::vector<Tensor> gradients;
+  CachedVector<Edge> edges;
+  CachedVector<Tensor> gradients;
 };
 
 Roots make_roots(const char* caller, const TensorList& tensors, const TensorList& given) {
@@ -326,7 +327,7 @@ void backward(const TensorList& tensors, const TensorList& grad_tensors, std::op
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
                          std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
   Roots roots = make_roots("autograd::grad", outputs, grad_outputs);
-  std::vector<Edge> targets;
+  CachedVector<Edge> targets;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!wants_grad(inputs[i])) fail("autograd::grad", "input ", i, " does not require grad");
     targets.push_back(gradient_edge(inputs[i]));

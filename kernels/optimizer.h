@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <vector>
+#include <span>
 
 #include "halftone/engine/tensor.h"
 #include "halftone/kernels/kernels.h"
@@ -69,16 +69,15 @@ struct OptimizerKernels {
   /// Looks at factor * gradient (rounded to fp32) of every entry: non-finite elements, and p-norms
   /// accumulated in fp64. The same for any number of threads. `scan`: a record of scan_bytes(entries).
   /// `before`: an earlier scan whose finding is carried on, or undefined.
-  void (*scan)(const std::vector<GradientEntry>& entries, double p, const Tensor& scan, const Tensor& before);
+  void (*scan)(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before);
   /// gradient *= factor in place, rounded once; says what was written.
-  void (*scale)(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
-                const Tensor& before);
+  void (*scale)(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before);
   /// gradient *= clip_factor(max_norm, norm of `scan`) in place. The entries' factors are not used.
-  void (*clip)(const std::vector<GradientEntry>& entries, const Tensor& scan, double max_norm);
+  void (*clip)(std::span<const GradientEntry> entries, const Tensor& scan, double max_norm);
   /// Decides whether this step happens: decide_step.
   void (*decide)(const DecideCall& call);
   /// The step, unless `control` says that it is skipped. `settings`: a record, one UpdateSettings per group.
-  void (*update)(const std::vector<UpdateCall>& calls, const Tensor& settings, const Tensor& control);
+  void (*update)(std::span<const UpdateCall> calls, const Tensor& settings, const Tensor& control);
   /// Takes over into `master` what was written to `parameter` from outside since the last step: elements that
   /// are not the master's rounded value.
   void (*refresh_master)(const Tensor& master, const Tensor& parameter);

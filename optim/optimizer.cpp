@@ -212,7 +212,7 @@ void Optimizer::backward_staged(const Tensor& loss, std::optional<bool> retain_g
   }
   ++micro_batches_;
   NoGradGuard no_grad;
-  if (read_record<ScanHeader>(scan(std::vector<GradientFactor>(slots_.size()), 2).result).found) {
+  if (read_record<ScanHeader>(scan(CachedVector<GradientFactor>(slots_.size()), 2).result).found) {
     ++dropped_micro_batches_;
     scaling_->note_overflow();
     put_back();

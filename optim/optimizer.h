@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "halftone/amp/loss_scaling.h"
+#include "halftone/engine/cached_containers.h"
 #include "halftone/kernels/optimizer.h"
 #include "halftone/optim/deferred_scalar.h"
 #include "halftone/optim/options.h"
@@ -173,13 +174,13 @@ class Optimizer {
   };
   /// The gradients pass 1 looked at, in which version, and what it found. One element per slot.
   struct Scan {
-    std::vector<GradientFactor> factor;
-    std::vector<const Storage*> storage;  // null: no gradient
-    std::vector<std::uint32_t> version;
+    CachedVector<GradientFactor> factor;
+    CachedVector<const Storage*> storage;  // null: no gradient
+    CachedVector<std::uint32_t> version;
     double norm_type = 2;
     Tensor result;  // ScanHeader and one ScanEntry per gradient
   };
-  using Look = void (*)(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
+  using Look = void (*)(std::span<const GradientEntry> entries, double p, const Tensor& scan,
                         const Tensor& before);
   /// The options of all groups, and where kernels read them. Shared with captured steps, which bring them up
   /// to date before every replay.
@@ -215,17 +216,17 @@ class Optimizer {
   PhiloxState present_rounding(const StepControl& control) const;
   void set_rounding(PhiloxState state);
 
-  std::vector<GradientFactor> unscale_factors(amp::LossScaling* scaling) const;
-  Scan look_at_gradients(std::vector<GradientFactor> factors, double norm_type, Look look,
+  CachedVector<GradientFactor> unscale_factors(amp::LossScaling* scaling) const;
+  Scan look_at_gradients(CachedVector<GradientFactor> factors, double norm_type, Look look,
                          const Tensor& before = {}) const;
-  Scan scan(std::vector<GradientFactor> factors, double norm_type) const;
-  bool is_current(const Scan& scan, const std::vector<GradientFactor>& factors) const;
+  Scan scan(CachedVector<GradientFactor> factors, double norm_type) const;
+  bool is_current(const Scan& scan, const CachedVector<GradientFactor>& factors) const;
   /// The scan for these factors, made now unless the last one still holds.
-  const Scan& scan_once(const std::vector<GradientFactor>& factors);
+  const Scan& scan_once(const CachedVector<GradientFactor>& factors);
   StepReport plain_step();
   void agree_with_others(const amp::LossScaling& scaling, DecideCall& call) const;
   /// Decides on the step and makes it.
-  StepReport decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call);
+  StepReport decide_and_apply(const CachedVector<GradientFactor>& factors, DecideCall call);
   void tell_observer(const StepReport& report) const;
   StepReport decide(DecideCall& call);
   ScalarType flat_dtype() const;
@@ -234,7 +235,7 @@ class Optimizer {
   bool rounds_at_random(const Slot& slot) const;
   std::uint64_t place_random_numbers();
   /// Pass 2.
-  void apply(const std::vector<GradientFactor>& factors);
+  void apply(const CachedVector<GradientFactor>& factors);
   void fill_call(Slot& slot, const GradientFactor& factor, UpdateCall& call) const;
 
   const char* name_;

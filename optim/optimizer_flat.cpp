@@ -73,7 +73,7 @@ Optimizer::FlatGradients Optimizer::flat_gradients() {
   if (!scaling) {
     refuse_scaled_gradients("step", "call scaler.step(optimizer, closure), or use_loss_scaling()");
   }
-  const std::vector<GradientFactor> factors = unscale_factors(scaling);
+  const CachedVector<GradientFactor> factors = unscale_factors(scaling);
   double clip = 1;
   FlatGradients result;
   if (scaling || clip_norm_type_) {

@@ -150,12 +150,12 @@ void Optimizer::Settings::send(Device device) {
 
 // --- Pass 1
 // ----------------------------------------------------------------------------------------------------
-std::vector<GradientFactor> Optimizer::unscale_factors(amp::LossScaling* scaling) const {
+CachedVector<GradientFactor> Optimizer::unscale_factors(amp::LossScaling* scaling) const {
   // Losses that were left out leave the mean of the others.
   const auto kept = static_cast<double>(micro_batches_ - dropped_micro_batches_);
   const double share =
       dropped_micro_batches_ > 0 && kept > 0 ? static_cast<double>(micro_batches_) / kept : 1;
-  std::vector<GradientFactor> factors(slots_.size());
+  CachedVector<GradientFactor> factors(slots_.size());
   for (std::size_t i = 0; scaling && i < slots_.size(); ++i) {
     const ParameterState& state = slots_[i].state;
     if (state.has_gradient()) factors[i] = scaling->unscale_factor(id_, state.meta(), share);
@@ -163,10 +163,10 @@ std::vector<GradientFactor> Optimizer::unscale_factors(amp::LossScaling* scaling
   return factors;
 }
 
-Optimizer::Scan Optimizer::look_at_gradients(std::vector<GradientFactor> factors, double norm_type, Look look,
-                                             const Tensor& before) const {
+Optimizer::Scan Optimizer::look_at_gradients(CachedVector<GradientFactor> factors, double norm_type,
+                                             Look look, const Tensor& before) const {
   NoGradGuard no_grad;
-  std::vector<GradientEntry> entries;
+  CachedVector<GradientEntry> entries;
   entries.reserve(slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (!slots_[i].state.has_gradient()) continue;
@@ -191,11 +191,11 @@ Optimizer::Scan Optimizer::look_at_gradients(std::vector<GradientFactor> factors
   return scan;
 }
 
-Optimizer::Scan Optimizer::scan(std::vector<GradientFactor> factors, double norm_type) const {
+Optimizer::Scan Optimizer::scan(CachedVector<GradientFactor> factors, double norm_type) const {
   return look_at_gradients(std::move(factors), norm_type, kernels_on(device()).scan);
 }
 
-bool Optimizer::is_current(const Scan& scan, const std::vector<GradientFactor>& factors) const {
+bool Optimizer::is_current(const Scan& scan, const CachedVector<GradientFactor>& factors) const {
   if (scan.norm_type != clip_norm_type_.value_or(scan.norm_type)) return false;
   if (scan.factor.size() != factors.size()) return false;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -207,7 +207,7 @@ bool Optimizer::is_current(const Scan& scan, const std::vector<GradientFactor>& 
   return true;
 }
 
-const Optimizer::Scan& Optimizer::scan_once(const std::vector<GradientFactor>& factors) {
+const Optimizer::Scan& Optimizer::scan_once(const CachedVector<GradientFactor>& factors) {
   if (!scan_ || !is_current(*scan_, factors)) scan_ = scan(factors, clip_norm_type_.value_or(2.0));
   return *scan_;
 }
@@ -285,8 +285,8 @@ void Optimizer::fill_call(Slot& slot, const GradientFactor& factor, UpdateCall& 
   bind_moments(state, options, call);
 }
 
-void Optimizer::apply(const std::vector<GradientFactor>& factors) {
-  std::vector<UpdateCall> calls;
+void Optimizer::apply(const CachedVector<GradientFactor>& factors) {
+  CachedVector<UpdateCall> calls;
   calls.reserve(slots_.size());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].state.has_gradient()) fill_call(slots_[i], factors[i], calls.emplace_back());
@@ -309,7 +309,7 @@ StepReport Optimizer::new_report(const DecideCall& call) const {
   report.parameter_count_ = static_cast<std::int64_t>(slots_.size());
   report.dropped_micro_batches_ = dropped_micro_batches_;
   report.has_no_gradient_ = !call.request.any_gradient;
-  report.source_ = std::make_shared<StepReport::Source>();
+  report.source_ = std::allocate_shared<StepReport::Source>(CachedAllocator<StepReport::Source>());
   report.source_->record = call.record;
   report.source_->names = slot_names_;
   report.source_->has_norm = call.scan.defined() && (call.scaling.defined() || clip_norm_type_);
@@ -335,7 +335,7 @@ StepReport Optimizer::decide(DecideCall& call) {
   return new_report(call);
 }
 
-StepReport Optimizer::decide_and_apply(const std::vector<GradientFactor>& factors, DecideCall call) {
+StepReport Optimizer::decide_and_apply(const CachedVector<GradientFactor>& factors, DecideCall call) {
   const NoGradGuard no_grad;
   const ops::AutocastScope autocast_off(ops::AutocastSettings::off());
   const ops::TensorRefs nothing{};
@@ -373,7 +373,7 @@ StepReport Optimizer::plain_step() {
   prepare();
   refuse_scaled_gradients("step",
                           "call scaler.step(optimizer), which unscales it, or scaler.unscale_(optimizer)");
-  const std::vector<GradientFactor> factors(slots_.size());
+  const CachedVector<GradientFactor> factors(slots_.size());
   if (clip_norm_type_) scan_once(factors);
   DecideCall call;
   call.request.any_gradient = any_gradient();
@@ -392,7 +392,7 @@ StepReport Optimizer::step_with(amp::LossScaling& scaling) {
   bool any_scaled = false;
   for (const Slot& slot : slots_) any_scaled = any_scaled || autograd::gradient_stamp(slot.state.meta());
   scaling.begin_step(id_, any_scaled);
-  const std::vector<GradientFactor> factors = unscale_factors(&scaling);
+  const CachedVector<GradientFactor> factors = unscale_factors(&scaling);
   bool late = any;
   for (const Slot& slot : slots_) {
     if (slot.state.has_gradient()) late = late && scaling.is_late(id_, slot.state.meta());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/tensor.h"
 
 namespace halftone::optim {
@@ -67,9 +68,9 @@ class StepReport {
   using Names = std::vector<std::string>;
   /// Where that is written. Shared by copies of a report.
   struct Source {
-    Tensor record;                     // StepRecord
-    Tensor scan;                       // what the gradients were, or undefined
-    std::vector<std::uint32_t> slots;  // which parameter each of them belongs to
+    Tensor record;                      // StepRecord
+    Tensor scan;                        // what the gradients were, or undefined
+    CachedVector<std::uint32_t> slots;  // which parameter each of them belongs to
     std::shared_ptr<const Names> names;
     bool has_norm = false;
     Facts facts;

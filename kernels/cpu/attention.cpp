@@ -180,7 +180,7 @@ void forward_in(const Tensor& out, const Tensor& q, const Tensor& k, const Tenso
   const Stack values(v), results(out);
   const i64 ev = v.size(-1), flops = kBlock * weights.keys() * (weights.features() + ev);
   parallel_for(weights.batch() * weights.blocks(), task_grain(flops), [&](i64 begin, i64 end) {
-    std::vector<T> p(weights.block_size()), mask_row(static_cast<std::size_t>(weights.stride()));
+    CachedVector<T> p(weights.block_size()), mask_row(static_cast<std::size_t>(weights.stride()));
     for (i64 task = begin; task < end; ++task) {
       const i64 b = task / weights.blocks(), block = task % weights.blocks();
       weights.compute(b, block, p.data(), mask_row.data());
@@ -209,9 +209,10 @@ void backward_in(const Tensor& gq, const Tensor& gk, const Tensor& gv, const Ten
   const i64 s = weights.keys(), e = weights.features(), ev = v.size(-1);
   const i64 flops = weights.length() * s * (3 * e + 2 * ev);
   parallel_for(weights.batch(), task_grain(flops), [&](i64 begin, i64 end) {
-    std::vector<T> p(weights.block_size()), ds(weights.block_size()), dropped(weights.drops() ? p.size() : 0);
-    std::vector<T> mask_row(static_cast<std::size_t>(weights.stride()));
-    std::vector<T> sum_k(static_cast<std::size_t>(s * e)), sum_v(static_cast<std::size_t>(s * ev));
+    CachedVector<T> p(weights.block_size()), ds(weights.block_size()),
+        dropped(weights.drops() ? p.size() : 0);
+    CachedVector<T> mask_row(static_cast<std::size_t>(weights.stride()));
+    CachedVector<T> sum_k(static_cast<std::size_t>(s * e)), sum_v(static_cast<std::size_t>(s * ev));
     const MutableMatrixRef dk{sum_k.data(), dtype_of<T>, e, 1, 0}, dv{sum_v.data(), dtype_of<T>, ev, 1, 0};
     for (i64 b = begin; b < end; ++b) {
       std::fill(sum_k.begin(), sum_k.end(), T(0));

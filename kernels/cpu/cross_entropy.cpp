@@ -42,9 +42,9 @@ const ClassRows<T>& row_functions() {
 std::int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 /// The class of each row; -1 for rows to ignore.
-std::vector<std::int64_t> read_labels(const Tensor& target, std::int64_t classes,
-                                      const ClassLossOptions& options) {
-  std::vector<std::int64_t> labels = elements<std::int64_t>(target);
+CachedVector<std::int64_t> read_labels(const Tensor& target, std::int64_t classes,
+                                       const ClassLossOptions& options) {
+  CachedVector<std::int64_t> labels = elements<std::int64_t>(target);
   labels.resize(static_cast<std::size_t>(target.numel()));
   for (std::int64_t& label : labels) {
     if (label == options.ignore_index) {
@@ -87,7 +87,7 @@ class ClassLoss {
   /// What the mean divides by.
   double divisor() const { return divisor_; }
 
-  void forward(std::vector<T>& losses) const {
+  void forward(CachedVector<T>& losses) const {
     parallel_for(rows(), row_grain(n_), [&](std::int64_t begin, std::int64_t end) {
       Scratch scratch(*this);
       for (std::int64_t r = begin, count; r < end; r += count) {
@@ -135,7 +135,7 @@ class ClassLoss {
 
    private:
     const ClassLoss& loss_;
-    std::vector<T> rows_, q_;
+    CachedVector<T> rows_, q_;
   };
 
   bool is_ignored(std::int64_t r) const { return !shares_ && labels_[at(r)] < 0; }
@@ -203,8 +203,8 @@ class ClassLoss {
   const ClassRows<T>& functions_;
   Rows<T> scores_;
   std::optional<Rows<T>> shares_;
-  std::vector<std::int64_t> labels_;
-  std::vector<T> weights_;
+  CachedVector<std::int64_t> labels_;
+  CachedVector<T> weights_;
   std::int64_t classes_, n_;
   double smoothing_, total_weight_ = 0, divisor_ = 0;
 };
@@ -213,7 +213,7 @@ template <class T>
 void forward_in(const Tensor& out, const Tensor& x, const Tensor& target, const Tensor& weight,
                 const ClassLossOptions& options) {
   const ClassLoss<T> loss(x, target, weight, options);
-  std::vector<T> losses(static_cast<std::size_t>(loss.rows()));
+  CachedVector<T> losses(static_cast<std::size_t>(loss.rows()));
   loss.forward(losses);
   const Storer<T> store = storer<T>(out.scalar_type());
   if (options.reduction == Reduction::None) return store(out.data_ptr(), 1, losses.data(), loss.rows());
@@ -227,7 +227,7 @@ template <class T>
 void backward_in(const Tensor& out, const Tensor& grad, const Tensor& x, const Tensor& target,
                  const Tensor& weight, const ClassLossOptions& options) {
   const ClassLoss<T> loss(x, target, weight, options);
-  const std::vector<T> grads = elements<T>(grad);
+  const CachedVector<T> grads = elements<T>(grad);
   if (options.reduction == Reduction::None) {
     return loss.backward(
         out, [&](std::int64_t r) { return static_cast<double>(grads[static_cast<std::size_t>(r)]); });
@@ -256,9 +256,9 @@ void backward(const Tensor& out, const Tensor& grad, const Tensor& x, const Tens
 
 void one_hot(const Tensor& out, const Tensor& target, const ClassLossOptions& options) {
   const std::int64_t classes = out.size(class_dim(out));
-  const std::vector<std::int64_t> labels = read_labels(target, classes, options);
+  const CachedVector<std::int64_t> labels = read_labels(target, classes, options);
   const Rows<double> rows(out, class_dim(out));
-  std::vector<double> row(static_cast<std::size_t>(padded(classes)), 0.0);
+  CachedVector<double> row(static_cast<std::size_t>(padded(classes)), 0.0);
   for (std::int64_t r = 0; r < rows.count(); ++r) {
     const std::int64_t label = labels[static_cast<std::size_t>(r)];
     if (label >= 0) row[static_cast<std::size_t>(label)] = 1;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::vector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows) {
-  std::vector<std::int64_t> values = elements<std::int64_t>(indices);
+CachedVector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows) {
+  CachedVector<std::int64_t> values = elements<std::int64_t>(indices);
   values.resize(at(indices.numel()));
   for (std::int64_t index : values) {
     if (index < 0 || index >= rows) {
@@ -23,7 +23,7 @@ std::vector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows)
 }
 
 void forward(const Tensor& out, const Tensor& table, const Tensor& indices) {
-  const std::vector<std::int64_t> rows = read_indices(indices, table.size(0));
+  const CachedVector<std::int64_t> rows = read_indices(indices, table.size(0));
   const std::int64_t features = table.size(1), size = table.itemsize();
   const std::int64_t row_step = table.stride(0) * size, step = table.stride(1) * size;
   const auto* from = static_cast<const std::byte*>(table.data_ptr());
@@ -45,13 +45,13 @@ void forward(const Tensor& out, const Tensor& table, const Tensor& indices) {
 /// Positions grouped by row, each group in ascending order: group r is positions[starts[r]] .. [starts[r +
 /// 1]].
 struct Groups {
-  std::vector<std::int64_t> starts, positions;
+  CachedVector<std::int64_t> starts, positions;
 
-  Groups(const std::vector<std::int64_t>& rows, std::int64_t count)
+  Groups(const CachedVector<std::int64_t>& rows, std::int64_t count)
       : starts(at(count + 1)), positions(rows.size()) {
     for (std::int64_t row : rows) ++starts[at(row + 1)];
     for (std::size_t r = 1; r < starts.size(); ++r) starts[r] += starts[r - 1];
-    std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
+    CachedVector<std::int64_t> next(starts.begin(), starts.end() - 1);
     for (std::size_t i = 0; i < rows.size(); ++i)
       positions[at(next[at(rows[i])]++)] = static_cast<std::int64_t>(i);
   }
@@ -64,7 +64,7 @@ void backward_in(const Tensor& out, const Tensor& grad, const Tensor& indices, s
   const Groups groups(read_indices(indices, rows), rows);
   const Rows<T> from(grad, grad.dim() - 1), to(out, 1);
   parallel_for(rows, row_grain(features), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> sum(at(n)), term(at(n));
+    CachedVector<T> sum(at(n)), term(at(n));
     for (std::int64_t r = begin; r < end; ++r) {
       std::fill(sum.begin(), sum.end(), T(0));
       const std::int64_t first = groups.starts[at(r)], last = groups.starts[at(r + 1)];
@@ -88,10 +88,10 @@ void backward(const Tensor& out, const Tensor& grad, const Tensor& indices, std:
 
 void factors(const Tensor& out, const Tensor& indices, std::int64_t rows, std::int64_t padding,
              bool by_frequency) {
-  const std::vector<std::int64_t> values = read_indices(indices, rows);
-  std::vector<std::int64_t> counts(at(rows));
+  const CachedVector<std::int64_t> values = read_indices(indices, rows);
+  CachedVector<std::int64_t> counts(at(rows));
   for (std::int64_t row : values) ++counts[at(row)];
-  std::vector<double> result;
+  CachedVector<double> result;
   for (std::int64_t row : values) {
     result.push_back(row == padding ? 0.0 : by_frequency ? 1.0 / static_cast<double>(counts[at(row)]) : 1.0);
   }

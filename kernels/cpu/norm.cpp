@@ -29,7 +29,7 @@ void forward_in(const Tensor& out, const Tensor& mean, const Tensor& rstd, const
   const Runs<T> from(x, s), to(out, s);
   const PerRow<T> means(mean), rstds(rstd), vars(var);
   const NormBlocks<T>& blocks = norm_blocks<T>();
-  const std::vector<T> all_weights = factors<T>(weight), all_biases = factors<T>(bias);
+  const CachedVector<T> all_weights = factors<T>(weight), all_biases = factors<T>(bias);
   parallel_for(s.rows, row_grain(s.row_size()), [&](i64 begin, i64 end) {
     Factors<T> weights(all_weights, s, T(1)), biases(all_biases, s, T(0));
     Block<T> block, written;

@@ -23,10 +23,10 @@ class Backward {
     if (n == 0) return;
     const i64 per_piece = std::max(kRowsInT, (s_.rows + kPieces - 1) / kPieces);
     const i64 pieces = (s_.rows + per_piece - 1) / per_piece;
-    std::vector<double> partial(affine ? static_cast<std::size_t>(pieces * 2 * n) : 0);
+    CachedVector<double> partial(affine ? static_cast<std::size_t>(pieces * 2 * n) : 0);
     parallel_for(pieces, row_grain(per_piece * n), [&](i64 first, i64 last) {
       Factors<T> weights(all_weights_, s_, T(1));
-      std::vector<T> sums(affine ? static_cast<std::size_t>(2 * width) : 0);
+      CachedVector<T> sums(affine ? static_cast<std::size_t>(2 * width) : 0);
       for (i64 piece = first; piece < last; ++piece) {
         const i64 end = std::min(s_.rows, (piece + 1) * per_piece);
         for (i64 r = piece * per_piece; r < end; ++r) {
@@ -43,7 +43,7 @@ class Backward {
       }
     });
     if (!affine) return;
-    std::vector<double> totals(static_cast<std::size_t>(2 * n));
+    CachedVector<double> totals(static_cast<std::size_t>(2 * n));
     for (i64 piece = 0; piece < pieces; ++piece) {
       for (i64 i = 0; i < 2 * n; ++i) {
         totals[static_cast<std::size_t>(i)] += partial[static_cast<std::size_t>(piece * 2 * n + i)];
@@ -54,7 +54,7 @@ class Backward {
 
   /// Group and batch norm: sums per segment, added up in order.
   void per_channel(const Tensor& gw, const Tensor& gb) const {
-    std::vector<NormSums> sums(static_cast<std::size_t>(s_.rows * s_.segments));
+    CachedVector<NormSums> sums(static_cast<std::size_t>(s_.rows * s_.segments));
     const i64 rows = s_.row_size() == 0 ? 0 : s_.rows;
     parallel_for(rows, row_grain(s_.row_size()), [&](i64 begin, i64 end) {
       Factors<T> weights(all_weights_, s_, T(1));
@@ -62,7 +62,7 @@ class Backward {
     });
     if (!gw.defined()) return;
     const i64 n = s_.channels();
-    std::vector<double> totals(static_cast<std::size_t>(2 * n));
+    CachedVector<double> totals(static_cast<std::size_t>(2 * n));
     for (i64 r = 0; r < s_.rows; ++r) {
       for (i64 segment = 0; segment < s_.segments; ++segment) {
         const i64 c = s_.affine == Affine::kRow ? r : r % s_.groups * s_.segments + segment;
@@ -134,7 +134,7 @@ class Backward {
     return block.at;
   }
 
-  void write(const Tensor& gw, const Tensor& gb, const std::vector<double>& totals) const {
+  void write(const Tensor& gw, const Tensor& gb, const CachedVector<double>& totals) const {
     const i64 n = s_.channels();
     const PerRow<T> weight(gw), bias(gb);
     for (i64 i = 0; i < n; ++i) {
@@ -146,7 +146,7 @@ class Backward {
   const NormShape& s_;
   Runs<T> gx_, g_, x_;
   PerRow<T> means_, rstds_;
-  std::vector<T> all_weights_;
+  CachedVector<T> all_weights_;
 };
 
 template <class T>

@@ -212,15 +212,15 @@ NormRow<T> normalizer(const Moments& m, double eps) {
 
 /// Weights or biases in T; none if undefined.
 template <class T>
-std::vector<T> factors(const Tensor& t) {
-  return t.defined() ? elements<T>(t) : std::vector<T>();
+CachedVector<T> factors(const Tensor& t) {
+  return t.defined() ? elements<T>(t) : CachedVector<T>();
 }
 
 /// The weights or biases of a block: per element as they are, else one number repeated.
 template <class T>
 class Factors {
  public:
-  Factors(const std::vector<T>& values, const NormShape& shape, T absent)
+  Factors(const CachedVector<T>& values, const NormShape& shape, T absent)
       : values_(values), shape_(shape), per_element_(shape.affine == Affine::kElement && !values.empty()) {
     std::fill_n(repeated_.at, kNormBlock, absent);
   }
@@ -238,7 +238,7 @@ class Factors {
   }
 
  private:
-  const std::vector<T>& values_;
+  const CachedVector<T>& values_;
   const NormShape& shape_;
   bool per_element_;
   Block<T> repeated_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/philox.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"
@@ -83,7 +83,7 @@ Partial scan_block(const double* x, std::int64_t n, double factor, double p) {
   return partial;
 }
 
-double norm_of(const std::vector<Partial>& partials, double p) {
+double norm_of(const CachedVector<Partial>& partials, double p) {
   double total = 0;
   if (std::isinf(p)) {
     for (const Partial& partial : partials) total = std::max(total, partial.largest);
@@ -93,7 +93,7 @@ double norm_of(const std::vector<Partial>& partials, double p) {
   return p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
 }
 
-ScanEntry summary_of(const std::vector<Partial>& partials, double p) {
+ScanEntry summary_of(const CachedVector<Partial>& partials, double p) {
   ScanEntry stats;
   for (const Partial& partial : partials) stats.nonfinite += partial.nonfinite;
   stats.norm = norm_of(partials, p);
@@ -105,7 +105,7 @@ ScanEntry summary_of(const std::vector<Partial>& partials, double p) {
 template <class T, class Visit>
 ScanEntry scan_blocks(const Tensor& gradient, double factor, double p, Visit&& visit) {
   const std::int64_t n = gradient.numel();
-  std::vector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+  CachedVector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
   const auto load = loader<T>(gradient.scalar_type());
   for_blocks(n, [&](std::int64_t begin, std::int64_t count) {
     alignas(64) T block[kBlock];
@@ -121,7 +121,7 @@ ScanEntry scan_blocks(const Tensor& gradient, double factor, double p, Visit&& v
 ScanEntry scan_in_place(const Tensor& gradient, float factor, double p) {
   const std::int64_t n = gradient.numel(), whole = n / kPad * kPad;
   const float* const x = gradient.const_data_ptr<float>();
-  std::vector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock) + 1);
+  CachedVector<Partial> partials(static_cast<std::size_t>((n + kBlock - 1) / kBlock) + 1);
   for_blocks(whole, [&](std::int64_t begin, std::int64_t count) {
     partials[static_cast<std::size_t>(begin / kBlock)] = scan_block(x + begin, count, factor, p);
   });
@@ -186,8 +186,8 @@ double value_of(const GradientFactor& factor) {
 }
 
 template <class Look>
-void look_at_all(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
-                 const Tensor& before, Look&& look) {
+void look_at_all(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before,
+                 Look&& look) {
   auto* header = record_data<ScanHeader>(scan);
   auto* found = reinterpret_cast<ScanEntry*>(header + 1);
   *header = {};
@@ -202,15 +202,15 @@ void look_at_all(const std::vector<GradientEntry>& entries, double p, const Tens
       header->nonfinite_gradients > 0 || (before.defined() && record_data<ScanHeader>(before)->found);
 }
 
-void scan(const std::vector<GradientEntry>& entries, double p, const Tensor& scan, const Tensor& before) {
+void scan(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before) {
   look_at_all(entries, p, scan, before, &scan_one);
 }
 
-void scale(const std::vector<GradientEntry>& entries, double p, const Tensor& scan, const Tensor& before) {
+void scale(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before) {
   look_at_all(entries, p, scan, before, &scale_one);
 }
 
-void clip(const std::vector<GradientEntry>& entries, const Tensor& scan, double max_norm) {
+void clip(std::span<const GradientEntry> entries, const Tensor& scan, double max_norm) {
   const double factor = clip_factor(max_norm, record_data<ScanHeader>(scan)->norm);
   if (factor == 1) return;
   for (const GradientEntry& entry : entries) scale_one(entry.gradient, factor, 2);
@@ -389,7 +389,7 @@ UpdateMeter update_floats(const UpdateCall& call, const Step& step) {
   UpdateMeter total;
   const std::int64_t n = call.parameter.numel();
   const bool has_meter = !call.master.defined() && call.parameter.scalar_type() != kFloat;
-  std::vector<UpdateMeter> meters(has_meter ? static_cast<std::size_t>((n + kBlock - 1) / kBlock) : 0);
+  CachedVector<UpdateMeter> meters(has_meter ? static_cast<std::size_t>((n + kBlock - 1) / kBlock) : 0);
   parallel_for(n, kBlock * kBlocksPerGrain, [&](std::int64_t begin, std::int64_t end) {
     FloatBlocks blocks(call, step);
     for (std::int64_t i = begin; i < end; i += kBlock) {
@@ -430,7 +430,7 @@ class NumbersOfStep {
   UpdateNumbers numbers_;
 };
 
-void update(const std::vector<UpdateCall>& calls, const Tensor& settings, const Tensor& control) {
+void update(std::span<const UpdateCall> calls, const Tensor& settings, const Tensor& control) {
   auto* shared = record_data<StepControl>(control);
   if (shared->skip) return;
   NumbersOfStep numbers;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"
 #include "halftone/kernels/kernels.h"
@@ -38,7 +38,7 @@ class PlaneReader {
   const std::byte* data_;
   i64 bytes_, size_;
   Loader<Real> load_;
-  std::vector<Real> buffer_;
+  CachedVector<Real> buffer_;
 };
 
 /// Writes planes that were computed in `plane(i)`: in place where the tensor is of Real.
@@ -68,7 +68,7 @@ class PlaneWriter {
   std::byte* data_;
   i64 bytes_, size_;
   Storer<Real> store_;
-  std::vector<Real> buffer_;
+  CachedVector<Real> buffer_;
 };
 
 /// Calls `f(Real{})` with double if either tensor is float64, else with float.
@@ -89,8 +89,8 @@ struct Span {
   i64 size;  // what it counts in a divisor
 };
 
-std::vector<Span> avg_spans(i64 count, i64 stride, i64 pad, i64 k, i64 size, bool include_pad) {
-  std::vector<Span> spans;
+CachedVector<Span> avg_spans(i64 count, i64 stride, i64 pad, i64 k, i64 size, bool include_pad) {
+  CachedVector<Span> spans;
   for (i64 i = 0; i < count; ++i) {
     const i64 begin = i * stride - pad, end = std::min(begin + k, size + pad);
     const i64 first = std::max<i64>(begin, 0), last = std::max(std::min(end, size), first);
@@ -99,8 +99,8 @@ std::vector<Span> avg_spans(i64 count, i64 stride, i64 pad, i64 k, i64 size, boo
   return spans;
 }
 
-std::vector<Span> adaptive_spans(i64 in, i64 out) {
-  std::vector<Span> spans;
+CachedVector<Span> adaptive_spans(i64 in, i64 out) {
+  CachedVector<Span> spans;
   for (i64 i = 0; i < out; ++i) {
     const i64 begin = i / out * in + i % out * in / out, end = ((i + 1) * in + out - 1) / out;
     spans.push_back({begin, end, end - begin});
@@ -192,10 +192,10 @@ class MaxRow {
   }
 
   const PoolShape& shape_;
-  std::vector<Real> best_;
-  std::vector<Which> which_;
-  std::vector<Span> reached_;
-  std::vector<i64> offsets_;  // of the window's elements, from the first element of an unpadded window
+  CachedVector<Real> best_;
+  CachedVector<Which> which_;
+  CachedVector<Span> reached_;
+  CachedVector<i64> offsets_;  // of the window's elements, from the first element of an unpadded window
 };
 
 void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& s) {
@@ -262,7 +262,7 @@ class NumberedScatter {
 
   const PoolShape& shape_;
   i64 line_bytes_;
-  std::vector<i64> offsets_;  // of a window's elements from its first
+  CachedVector<i64> offsets_;  // of a window's elements from its first
 };
 
 /// Calls f(plane, gradients, zeroed result) for every plane.
@@ -303,8 +303,8 @@ void max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, con
 }
 
 /// Means over all pairs of row and column spans.
-void mean_forward(const Tensor& out, const Tensor& x, i64 planes, i64 h, i64 w, const std::vector<Span>& rows,
-                  const std::vector<Span>& cols, i64 divisor) {
+void mean_forward(const Tensor& out, const Tensor& x, i64 planes, i64 h, i64 w,
+                  const CachedVector<Span>& rows, const CachedVector<Span>& cols, i64 divisor) {
   in_accumulate_type(out, x, [&]<class Real>(Real) {
     parallel_for(planes, plane_grain(h * w), [&](i64 first, i64 last) {
       PlaneReader<Real> in(x, h * w);
@@ -328,7 +328,7 @@ void mean_forward(const Tensor& out, const Tensor& x, i64 planes, i64 h, i64 w, 
 }
 
 void mean_backward(const Tensor& gx, const Tensor& gy, i64 planes, i64 h, i64 w,
-                   const std::vector<Span>& rows, const std::vector<Span>& cols, i64 divisor) {
+                   const CachedVector<Span>& rows, const CachedVector<Span>& cols, i64 divisor) {
   in_accumulate_type(gx, gy, [&]<class Real>(Real) {
     parallel_for(planes, plane_grain(h * w), [&](i64 first, i64 last) {
       PlaneReader<Real> gradient(gy, static_cast<i64>(rows.size() * cols.size()));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/convert.h"
 #include "halftone/kernels/cpu/reduce_geometry.h"
@@ -122,7 +122,7 @@ class Reducer {
 
   A all_segments(const Loops<T, A>& loops, const std::byte* base, T shift) const {
     if (count_ <= kSegment) return segment(loops, base, 0, count_, shift);
-    std::vector<A> partial(static_cast<std::size_t>((count_ + kSegment - 1) / kSegment));
+    CachedVector<A> partial(static_cast<std::size_t>((count_ + kSegment - 1) / kSegment));
     parallel_for(static_cast<std::int64_t>(partial.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t s = begin; s < end; ++s) {
         const std::int64_t n = std::min(kSegment, count_ - s * kSegment);
@@ -206,7 +206,7 @@ class Reducer {
   void all_row_segments(const Loops<T, A>& loops, const std::byte* base, std::int64_t n, const T* shifts,
                         Totals& totals) const {
     if (count_ <= kRowSegment) return row_segment(loops, base, 0, count_, n, shifts, totals);
-    std::vector<Totals> partial(static_cast<std::size_t>((count_ + kRowSegment - 1) / kRowSegment));
+    CachedVector<Totals> partial(static_cast<std::size_t>((count_ + kRowSegment - 1) / kRowSegment));
     parallel_for(static_cast<std::int64_t>(partial.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t s = begin; s < end; ++s) {
         row_segment(loops, base, s * kRowSegment, std::min(kRowSegment, count_ - s * kRowSegment), n, shifts,

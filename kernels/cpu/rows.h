@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/tensor.h"
 #include "halftone/kernels/cpu/convert.h"
 
@@ -132,8 +132,8 @@ class Rows {
 
 /// Every element of `x` in row-major order, padded with zeros.
 template <class T>
-std::vector<T> elements(const Tensor& x) {
-  std::vector<T> values(static_cast<std::size_t>(padded(x.numel())) + kRowPadding);
+CachedVector<T> elements(const Tensor& x) {
+  CachedVector<T> values(static_cast<std::size_t>(padded(x.numel())) + kRowPadding);
   if (x.numel() == 0) return values;
   const Rows<T> rows(x, x.dim() - 1);
   for (std::int64_t r = 0; r < rows.count(); ++r) rows.load(r, values.data() + r * rows.length(), T(0));

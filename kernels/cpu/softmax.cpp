@@ -62,7 +62,7 @@ void rows_forward(const Tensor& out, const Tensor& x, const Rows<T>& from, const
   const SoftmaxRows<T>& read = row_functions<T>(reads ? x.scalar_type() : dtype_of<T>);
   const SoftmaxRows<T>& write = row_functions<T>(writes ? out.scalar_type() : dtype_of<T>);
   parallel_for(from.count(), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> scratch(static_cast<std::size_t>(padded(n)));
+    CachedVector<T> scratch(static_cast<std::size_t>(padded(n)));
     for (std::int64_t r = begin; r < end; ++r) {
       const void* source = reads ? from.row(r) : nullptr;
       if (!reads || (kLog && x.scalar_type() != dtype_of<T>)) from.load(r, scratch.data(), T(0));
@@ -91,7 +91,7 @@ void columns_forward(const Rows<float>& from, const Rows<float>& to) {
                             &avx512::softmax_columns<kLog>, &avx512_bf16::softmax_columns<kLog>);
   const std::int64_t widest = padded(from.group(0, from.count(), most));
   parallel_for(from.count(), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> matrix(static_cast<std::size_t>(n * widest)), row(static_cast<std::size_t>(n));
+    CachedVector<float> matrix(static_cast<std::size_t>(n * widest)), row(static_cast<std::size_t>(n));
     for (std::int64_t r = begin, count; r < end; r += count) {
       count = from.group(r, end, most);
       const std::int64_t step = padded(count);
@@ -133,7 +133,7 @@ void backward_in(const Tensor& out, const Tensor& grad, const Tensor& result, st
   const auto gradient = log ? functions.log_softmax_gradient : functions.softmax_gradient;
   parallel_for(results.count(), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
     const auto size = static_cast<std::size_t>(group * step);
-    std::vector<T> g(reads_g && writes ? 0 : size), y(reads_y ? 0 : size);
+    CachedVector<T> g(reads_g && writes ? 0 : size), y(reads_y ? 0 : size);
     for (std::int64_t r = begin, count; r < end; r += count) {
       count = std::min(results.group(r, end), gradients.group(r, end));
       if (!reads_g) gradients.load(r, count, g.data(), step, T(0));

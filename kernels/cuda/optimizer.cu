@@ -269,7 +269,7 @@ void update_calls(const std::vector<const UpdateCall*>& calls, const Tensor& set
 }
 
 template <class Rule>
-void update_rule(UpdateRule rule, const std::vector<UpdateCall>& calls, const Tensor& settings,
+void update_rule(UpdateRule rule, std::span<const UpdateCall> calls, const Tensor& settings,
                  const Tensor& control) {
   std::vector<const UpdateCall*> singles, doubles;
   for (const UpdateCall& call : calls) {
@@ -280,7 +280,7 @@ void update_rule(UpdateRule rule, const std::vector<UpdateCall>& calls, const Te
   update_calls<Rule, double>(doubles, settings, control);
 }
 
-void update(const std::vector<UpdateCall>& calls, const Tensor& settings, const Tensor& control) {
+void update(std::span<const UpdateCall> calls, const Tensor& settings, const Tensor& control) {
   const DeviceScope scope(control.device());
   update_rule<math::SgdRule>(UpdateRule::kSgd, calls, settings, control);
   update_rule<math::AdamRule>(UpdateRule::kAdam, calls, settings, control);

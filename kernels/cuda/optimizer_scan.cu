@@ -251,15 +251,14 @@ ScanItem item_of(const GradientEntry& entry) {
 }
 
 template <class Launch>
-void for_tables(const std::vector<GradientEntry>& entries, std::int64_t chunk, Launch launch_table) {
+void for_tables(std::span<const GradientEntry> entries, std::int64_t chunk, Launch launch_table) {
   TableFiller<ScanTable, Launch> filler(chunk, launch_table);
   for (const GradientEntry& entry : entries) filler.add(item_of(entry), entry.gradient.numel());
   filler.flush();
 }
 
 template <bool kWrites>
-void look_at_all(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
-                 const Tensor& before) {
+void look_at_all(std::span<const GradientEntry> entries, double p, const Tensor& scan, const Tensor& before) {
   const Device device = scan.device();
   const DeviceScope scope(device);
   std::int64_t chunks = 0;
@@ -287,17 +286,17 @@ void look_at_all(const std::vector<GradientEntry>& entries, double p, const Tens
 
 }  // namespace
 
-void scan_gradients(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
+void scan_gradients(std::span<const GradientEntry> entries, double p, const Tensor& scan,
                     const Tensor& before) {
   look_at_all<false>(entries, p, scan, before);
 }
 
-void scale_gradients(const std::vector<GradientEntry>& entries, double p, const Tensor& scan,
+void scale_gradients(std::span<const GradientEntry> entries, double p, const Tensor& scan,
                      const Tensor& before) {
   look_at_all<true>(entries, p, scan, before);
 }
 
-void clip_gradients(const std::vector<GradientEntry>& entries, const Tensor& scan, double max_norm) {
+void clip_gradients(std::span<const GradientEntry> entries, const Tensor& scan, double max_norm) {
   const DeviceScope scope(scan.device());
   for_tables(entries, kClipChunk, [&](const ScanTable& table, unsigned blocks) {
     launch<clip_kernel>(blocks, kThreads, 0, table, record_data<ScanHeader>(scan), max_norm);
