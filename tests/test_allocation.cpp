@@ -85,7 +85,7 @@ peers::Task task_of(const std::string& model) {
   if (model != "gpt") return peers::make_task(model);
   peers::CharGpt small(20, kGptLayers, 16, 2, 8);  // the measured one takes long without optimisation
   const Tensor x = randint(20, {2, 8}, kLong), y = randint(20, {16}, kLong);
-  return {small->parameters(), [=]() mutable {
+  return {small->parameters(), {}, [=]() mutable {
             return peers::class_loss(small->forward(x).view({-1, 20}), y);
           }};
 }
