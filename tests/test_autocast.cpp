@@ -8,6 +8,7 @@
 #include "halftone/amp/autocast.h"
 #include "halftone/autograd/checkpoint.h"
 #include "halftone/autograd/function.h"
+#include "halftone/engine/out_functions.h"
 #include "halftone/ops/registry.h"
 #include "halftone/tests/support/device.h"
 #include "halftone/tests/support/training.h"
@@ -295,6 +296,17 @@ TEST_CASE("a custom function's backward leaves no cast behind, and no region on"
   CHECK(x.grad().defined());
   CHECK_FALSE(amp::is_autocast_enabled(device_type()));
   CHECK(amp::cast_cache_stats().entries == 0);
+}
+
+TEST_CASE("a function with out computes in its inputs' types, in a region too") {
+  const NoGradGuard no_grad;
+  const Tensor a = randn({3, 4}), b = randn({4, 5});
+  const Tensor plain = matmul(a, b);
+  Tensor out = empty({3, 5});
+  const amp::Autocast autocast(kCPU, kBFloat16);
+  matmul_out(out, a, b);
+  CHECK(equal(out, plain));
+  CHECK(matmul(a, b).scalar_type() == kBFloat16);  // and the region goes on
 }
 
 TEST_CASE("every operator's policy has a name") {
