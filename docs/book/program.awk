@@ -7,10 +7,8 @@
 # After each function the program prints a line with a form feed, which output.awk looks for.
 
 BEGIN {
-  print "#include <cmath>"
-  print "#include <cstdio>"
-  print "#include <string>"
-  print "#include <vector>"
+  split("algorithm bit cmath cstdio limits memory string utility vector", headers, " ")
+  for (i = 1; i in headers; ++i) print "#include <" headers[i] ">"
   print "#include <halftone/halftone.h>"
   print "using namespace halftone;"
 }
