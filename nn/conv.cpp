@@ -86,7 +86,8 @@ Tensor padded(const Tensor& input, const ConvOptions<D>& o) {
       pad.insert(pad.end(), {amount, amount});
     }
   }
-  return halftone::pad(input, pad, o.padding_mode().name());
+  constexpr const char* modes[] = {"constant", "reflect", "replicate", "circular"};  // of pad()
+  return halftone::pad(input, pad, modes[static_cast<int>(o.padding_mode().kind())]);
 }
 
 template <std::size_t D>

@@ -53,7 +53,7 @@ endforeach()
 
 # Not these: tests of the CPU's kernels, and of what has nothing to do with devices.
 set(cpu_tests
-  conv copy_kernels gemm half isa philox pointwise_kernels pool reduce_kernels threads vec_math)
+  allocation conv copy_kernels gemm half isa philox pointwise_kernels pool reduce_kernels threads tool vec_math)
 foreach(source IN LISTS test_sources)
   cmake_path(GET source STEM name)
   string(REPLACE "test_" "" name "${name}")

@@ -303,7 +303,7 @@ TEST_CASE("a function with out computes in its inputs' types, in a region too") 
   const Tensor a = randn({3, 4}), b = randn({4, 5});
   const Tensor plain = matmul(a, b);
   Tensor out = empty({3, 5});
-  const amp::Autocast autocast(kCPU, kBFloat16);
+  const Autocast autocast(device_type(), kBFloat16);
   matmul_out(out, a, b);
   CHECK(equal(out, plain));
   CHECK(matmul(a, b).scalar_type() == kBFloat16);  // and the region goes on

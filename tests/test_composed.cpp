@@ -240,7 +240,7 @@ TEST_CASE("distances of half tensors are computed in fp32 and rounded once", "[c
   CHECK(equal(dist(a, b), dist(wide_a, wide_b).to(kHalf)));
   CHECK(equal(cdist(a, b), cdist(wide_a, wide_b).to(kHalf)));
   CHECK(equal(pdist(a), pdist(wide_a).to(kHalf)));
-  const amp::Autocast autocast(kCPU, kHalf);
+  const amp::Autocast autocast(test::device_type(), kHalf);
   CHECK(equal(dist(a, b), dist(wide_a, wide_b)));
   CHECK(equal(cdist(a, b), cdist(wide_a, wide_b)));
   CHECK(equal(pdist(a), pdist(wide_a)));
