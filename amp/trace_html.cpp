@@ -10,11 +10,26 @@ constexpr const char* kStyle = R"css(
 ul.events li.bad { color: var(--bad); }
 .forward { fill: var(--blue); } .backward { fill: var(--orange); } .stepping { fill: var(--green); }
 .half { stroke: var(--ink); stroke-width: 1; } .bad { fill: var(--bad); }
+svg text.meaning { font-size: 10px; fill: var(--faint); }
 .curve { fill: none; stroke: var(--blue); stroke-width: 2; }
+#timeline svg, #scale svg { min-width: 42rem; }
+.wide td:first-child, .wide th:first-child { position: sticky; left: 0; background: var(--paper); }
+dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 )css";
 
 constexpr const char* kBody = R"html(
 <ul class="facts" id="facts"></ul>
+<details><summary>Words on this page</summary><dl>
+<dt>half precision</dt><dd>float16 or bfloat16, two bytes a number. float16 ends at 65504; below 2^-14 it loses bits
+(subnormal), below 2^-25 it holds zero (flushed).</dd>
+<dt>autocast region</dt><dd>the part of the program in which each operator's policy decides what type it runs in.</dd>
+<dt>loss scale</dt><dd>what the loss is multiplied by before backward, so that small gradients survive float16. The optimizer
+divides by it again. It is halved after an overflow, and doubled after many steps without one.</dd>
+<dt>kept for backward</dt><dd>activations that stay in memory until backward has used them. A tensor that two operators keep is
+counted once.</dd>
+<dt>own time</dt><dd>the time of a call without that of the calls inside it.</dd>
+<dt>non-finite</dt><dd>infinite or NaN (not a number).</dd>
+</dl></details>
 <h2>What happened</h2>
 <ul class="events" id="events"></ul>
 <h2>Timeline</h2>
@@ -23,29 +38,34 @@ constexpr const char* kBody = R"html(
 <span class="key" style="background:var(--orange)"></span>backward
 <span class="key" style="background:var(--green)"></span>optimizer step</p>
 <p><label>Step <select id="which"></select></label></p>
-<div id="timeline"></div>
+<div class="wide" id="timeline"></div>
 <h2>Loss scale</h2>
 <p class="note">Powers of two, step by step. A dot is a step that was skipped: a gradient was infinite or NaN, the weights
 did not move, and the scale went down.</p>
-<div id="scale"></div>
+<p id="verdict"></p>
+<div class="wide" id="scale"></div>
 <h2>Operators by time</h2>
-<p class="note">The policy is what the operator does inside an autocast region: low runs in half precision, fp32 computes in
-fp32 and gives fp32, fp32_inside computes in fp32 and gives the input's type, promote takes the widest input, any runs on
-what it is given. (off): outside a region. Saved: kept for backward.</p>
+<p class="note">Sums over all steps. The policy is what the operator does inside an autocast region: low runs in half precision;
+fp32 reads what it is given, half too, computes in fp32 and gives fp32; fp32_inside does so and gives the input's type;
+promote takes the widest input (plain numbers do not count); any runs on what it is given. (off): outside a region.
+-: no policy, for backward follows the types of forward.</p>
 <div class="wide"><table id="operators"></table></div>
-<h2>In which precision operators ran</h2>
+<h2>In which precision the forward operators ran</h2>
+<p class="note">Behind the name, the policy that decided; with any, the input did.</p>
 <div class="wide"><table id="precision"></table></div>
 <h2>Casts</h2>
 <p class="note">Conversions that autocast inserted. Fresh: computed now. Cached: a weight cast earlier in the same region.
-Shadow: the optimizer keeps the copy, nothing is computed.</p>
+Shadow: the optimizer keeps the copy, nothing is computed. Sums over all steps. What backward converts, gradients of
+weights for example, is a to_dtype of phase backward above.</p>
 <div class="wide"><table id="casts"></table></div>
 <h2>Kept for backward</h2>
-<p class="note">Bytes of activations, by operator and type, in the step that keeps most. Parameters and their low-precision
-copies are not counted.</p>
+<p class="note">Bytes of activations in one step, the one that keeps most, by operator and type. Parameters and their
+low-precision copies are not counted.</p>
 <div class="wide"><table id="saved"></table></div>
 <h2>How large the numbers are</h2>
-<p class="note">Share of the elements per power of two, as stored (gradients: times the loss scale). Left of the first line
-float16 holds zero, left of the second it loses bits, right of the third it overflows.</p>
+<p class="note">Share of the elements per power of two, as stored (gradients: times the loss scale), when last looked at. Exact
+zeros are in no bar: inactive units, or what float16 lost earlier in backward. A gradient fits up to the scale that its
+caption names, with one doubling to spare.</p>
 <div class="grid" id="histograms"></div>
 )html";
 
@@ -109,17 +129,19 @@ const steps = [...new Set(trace.operators.map(op => op.step))];
 const total = map => sum([...map.values()], x => x);
 const fullest = steps.reduce((best, s) => total(savedOf(s)) > total(savedOf(best)) ? s : best, steps[0] || 0);
 const skipped = trace.steps.filter(s => s.skipped_nonfinite);
+const asFloat = map => sum([...map], ([dtype, n]) => isHalf(dtype) ? 2 * n : n);
 
 function showFacts() {
   const fact = (value, name) => element(byId('facts'), 'li', name).prepend(
     Object.assign(document.createElement('b'), {textContent: value}));
   fact(time(trace.totals.time_us), 'traced');
   fact(String(calls.length), 'calls');
-  fact(String(trace.steps.length), 'optimizer steps');
-  fact(String(skipped.length), 'steps skipped');
-  fact(percent(calls.filter(halfResult).length / Math.max(1, calls.length)), 'of calls gave half precision');
-  for (const [dtype, n] of savedOf(fullest)) fact(bytes(n), 'kept for backward in ' + dtype);
-  fact(time(trace.totals.own_time_us), 'taken by tracing itself');
+  fact(`${skipped.length} of ${trace.steps.length}`, 'optimizer steps skipped');
+  const ownTime = list => sum(list, op => op.self_us);
+  fact(percent(ownTime(calls.filter(halfResult)) / Math.max(1e-9, ownTime(calls))), 'of the time in calls with half results');
+  const kept = savedOf(fullest);
+  fact(bytes(total(kept)), `kept for backward in a step (the same in float32: ${bytes(asFloat(kept))})`);
+  fact(time(trace.totals.own_time_us), 'on top, taken by tracing itself');
 }
 
 function showEvents() {
@@ -129,8 +151,8 @@ function showEvents() {
     if (!step.skipped_nonfinite) continue;
     const reason = trace.nonfinite.find(n => n.step === step.step);
     const names = step.overflowed.slice(0, 4).join(', ') + (step.overflowed.length > 4 ? ', ...' : '');
-    element(list, 'li', `Step ${step.step} was skipped: non-finite gradients` + (names ? ` in ${names}` : '') +
-      (reason ? `. First cause: ${reason.text}` : ''), {class: 'bad'});
+    element(list, 'li', `Step ${step.step} was skipped, no weight moved: non-finite gradients` + (names ? ` of ${names}` : '') +
+      (reason ? `. First cause: ${reason.text.replace(/^step \d+: /, '')}` : ''), {class: 'bad'});
   }
   for (const found of trace.nonfinite) {
     if (!skipped.some(s => s.step === found.step)) element(list, 'li', 'First non-finite value: ' + found.text, {class: 'bad'});
@@ -183,23 +205,38 @@ function showScale() {
     drawn(svg, 'line', {x1: left, x2: width, y1: y(l), y2: y(l), class: 'rule'});
     drawn(svg, 'text', {x: left - 4, y: y(l) + 4, 'text-anchor': 'end'}, '2^' + l);
   }
+  const half = (width - left - 10) / 2 / list.length;
   let path = '';
-  list.forEach((s, i) => { path += `${i ? 'L' : 'M'}${x(i)} ${y(Math.log2(s.before))}`; });
-  path += `L${width - 10} ${y(Math.log2(list[list.length - 1].after))}`;
+  list.forEach((s, i) => { path += `${i ? 'V' + y(Math.log2(s.before)) : `M${x(0) - half} ${y(Math.log2(s.before))}`}H${x(i) + half}`; });
+  path += `V${y(Math.log2(list[list.length - 1].after))}`;
   drawn(svg, 'path', {d: path, class: 'curve'});
   list.forEach((s, i) => {
     if (!s.skipped) return;
     const dot = drawn(svg, 'circle', {cx: x(i), cy: y(Math.log2(s.before)), r: 5, class: 'bad'});
     drawn(dot, 'title', {}, `step ${s.step} skipped at scale ${s.before}`);
+    if (skipped.length < 20) drawn(svg, 'text', {x: x(i) + 8, y: y(Math.log2(s.before)) + 4}, s.step);
   });
   drawn(svg, 'text', {x: x(0), y: height - 6}, 'step ' + list[0].step);
   drawn(svg, 'text', {x: width - 10, y: height - 6, 'text-anchor': 'end'}, 'step ' + list[list.length - 1].step);
 }
 
+const lastHistograms = new Map();
+for (const h of trace.histograms) lastHistograms.set(h.name + (h.gradient ? ' gradient' : ' value'), h);
+
+function showVerdict() {
+  const gradients = [...lastHistograms.values()].filter(h => h.gradient && h.largest > 0);
+  if (!gradients.length || !trace.scales.length) return;
+  const tightest = gradients.reduce((least, h) => h.suggested_scale < least.suggested_scale ? h : least);
+  const lost = sum(gradients, h => h.flushed) / Math.max(1, sum(gradients, h => h.elements));
+  byId('verdict').textContent = `The scale is ${trace.scales[trace.scales.length - 1].after} now. As last looked at, all watched ` +
+    `gradients fit up to ${tightest.suggested_scale}, with one doubling to spare; ${tightest.name} is the limit. ` +
+    `Kept in float16 at that scale, ${percent(lost)} of them would be flushed to zero.`;
+}
+
 function showOperators() {
   const castsOf = group(trace.casts, cast => cast.op);
   const dtypes = op => op.inputs.map(t => t.dtype).join(' ') + ' -> ' + op.outputs.map(t => t.dtype).join(' ');
-  const policy = op => op.kind === 'step' ? '-' : op.policy + (op.autocast ? '' : ' (off)');
+  const policy = op => op.kind === 'step' || (op.phase === 'backward' && !op.autocast) ? '-' : op.policy + (op.autocast ? '' : ' (off)');
   const index = new Map(trace.operators.map((op, i) => [op, i]));
   const groups = [...group(calls, op => [op.name, op.phase, policy(op), dtypes(op)].join('\n')).values()];
   const rows = groups.map(list => ({first: list[0], self: sum(list, op => op.self_us), calls: list.length,
@@ -207,7 +244,7 @@ function showOperators() {
     saved: sum(list, op => sum(op.saved, part => part.bytes))}));
   rows.sort((a, b) => b.self - a.self);
   const all = sum(rows, row => row.self) || 1;
-  table(byId('operators'), ['operator', 'phase', 'policy', 'types', 'calls', 'own time', 'share', 'casts', 'saved'],
+  table(byId('operators'), ['operator', 'phase', 'policy', 'types', 'calls', 'own time', 'share', 'casts', 'kept'],
     rows.map(row => [row.first.name, row.first.phase, policy(row.first), dtypes(row.first), row.calls, time(row.self),
       percent(row.self / all), row.casts, bytes(row.saved)]), 4);
 
@@ -216,15 +253,16 @@ function showOperators() {
   const ran = op => op.cast_to || op.outputs[0].dtype;
   const kinds = group(own, ran);
   table(byId('precision'), ['precision', 'forward operators'], [...kinds].map(([dtype, list]) =>
-    [dtype, [...new Set(list.map(op => op.name))].sort().join(', ')]), 2);
+    [dtype, [...new Set(list.map(op => `${op.name} (${policy(op)})`))].sort().join(', ')]), 2);
 }
 
 function showCasts() {
   const rows = [...group(trace.casts, c => `${c.source}\n${c.from} -> ${c.to}\n${c.tensor || 'activations'}`)];
   if (!rows.length) return nothing(byId('casts'), 'None.');
-  table(byId('casts'), ['source', 'types', 'of', 'count', 'read', 'written', 'time'], rows.map(([key, list]) =>
-    [...key.split('\n'), list.length, bytes(sum(list, c => c.bytes_read)), bytes(sum(list, c => c.bytes_written)),
-      time(sum(list, c => c.time_us))]), 3);
+  const sums = list => [list.length, bytes(sum(list, c => c.bytes_read)), bytes(sum(list, c => c.bytes_written)),
+    time(sum(list, c => c.time_us))];
+  table(byId('casts'), ['source', 'types', 'of', 'count', 'read', 'written', 'time'],
+    [...rows.map(([key, list]) => [...key.split('\n'), ...sums(list)]), ['all', '', '', ...sums(trace.casts)]], 3);
 }
 
 function showSaved() {
@@ -236,10 +274,8 @@ function showSaved() {
 }
 
 function showHistograms() {
-  const last = new Map();
-  for (const h of trace.histograms) last.set(h.name + (h.gradient ? ' gradient' : ' value'), h);
-  if (!last.size) return nothing(byId('histograms'), 'No tensor was watched: trace.watch(model->named_parameters()).');
-  for (const [name, h] of last) {
+  if (!lastHistograms.size) return nothing(byId('histograms'), 'No tensor was watched: trace.watch(model->named_parameters()).');
+  for (const [name, h] of lastHistograms) {
     const figure = element(byId('histograms'), 'figure');
     const low = -45, high = 20, width = 300, height = 110, base = height - 16;
     const svg = picture(figure, width, height, 'exponents of ' + name);
@@ -251,17 +287,22 @@ function showHistograms() {
       drawn(bar, 'title', {}, `2^${h.first_exponent + i}: ${n} of ${h.elements}`);
     });
     for (const e of [-25, -14, 16]) drawn(svg, 'line', {x1: x(e), x2: x(e), y1: 2, y2: base, class: 'rule'});
-    for (const e of [-40, -25, -14, 0, 16]) drawn(svg, 'text', {x: x(e), y: height - 3, 'text-anchor': 'middle'}, e);
+    for (const [e, meaning] of [[-25, 'zero'], [-14, 'subnormal']])
+      drawn(svg, 'text', {x: x(e) - 3, y: 12, 'text-anchor': 'end', class: 'meaning'}, meaning);
+    drawn(svg, 'text', {x: x(16) - 2, y: 12, 'text-anchor': 'end', class: 'meaning'}, 'overflow \u2192');
+    for (const e of [-40, -25, -14, 0, 16]) drawn(svg, 'text', {x: x(e), y: height - 3, 'text-anchor': 'middle'}, '2^' + e);
     const share = n => percent(n / Math.max(1, h.elements));
     element(figure, 'figcaption', `${name}, ${h.dtype}, step ${h.step}` + (h.scale !== 1 ? `, times ${h.scale}` : '') +
-      `: ${share(h.zeros)} zero; in float16 ${share(h.flushed)} flushed to zero, ${share(h.subnormal)} subnormal, ` +
-      `${share(h.overflow)} overflow` + (h.gradient && h.largest > 0 ? `; suggested scale ${h.suggested_scale}` : ''));
+      `: ${share(h.zeros)} exact zeros; in float16 another ${share(h.flushed)} flushed to zero, ${share(h.subnormal)} subnormal, ` +
+      `${share(h.overflow)} overflow` + (h.gradient && h.largest > 0 ? `; fits up to scale ${h.suggested_scale}` : ''));
   }
 }
 
 steps.forEach(step => element(byId('which'), 'option', step, {value: step}));
 byId('which').addEventListener('change', event => showTimeline(Number(event.target.value)));
-showFacts(); showEvents(); showTimeline(steps[0] || 0); showScale(); showOperators(); showCasts(); showSaved();
+const shown = skipped.length ? skipped[0].step : steps[steps.length - 1] || 0;
+byId('which').value = shown;
+showFacts(); showEvents(); showTimeline(shown); showVerdict(); showScale(); showOperators(); showCasts(); showSaved();
 showHistograms();
 document.body.dataset.drawn = 'yes';
 )js";
