@@ -11,6 +11,9 @@
 #include "halftone/kernels/cpu/convert.h"
 #include "halftone/kernels/kernels.h"
 
+#define HALFTONE_ISA_BODY "halftone/kernels/cpu/pool.inc"
+#include "halftone/kernels/cpu/foreach_isa.h"
+
 namespace halftone::cpu {
 namespace {
 
@@ -122,14 +125,21 @@ template <class Real>
 class MaxRow {
  public:
   explicit MaxRow(const PoolShape& s)
-      : shape_(s), best_(static_cast<std::size_t>(s.ow())), which_(static_cast<std::size_t>(s.ow())) {
+      : shape_(s),
+        best_(static_cast<std::size_t>(s.ow())),
+        which_(static_cast<std::size_t>(s.ow() + kMostLanes - 1)) {
     for (i64 x = 0; x < s.kw; ++x) reached_.push_back(windows_reached(s.ow(), s.stride_w, at_column(x), s.w));
     for (i64 y = 0; y < s.kh; ++y)
       for (i64 x = 0; x < s.kw; ++x) offsets_.push_back((y * s.dil_h - s.pad_h) * s.w + at_column(x));
+    is_whole_ = std::all_of(reached_.begin(), reached_.end(),
+                            [&](const Span& span) { return span.begin == 0 && span.end == s.ow(); });
   }
 
   /// `src`: the plane. Windows without an element give -infinity.
   void find(const Real* src, i64 row, Real* dst) {
+    if constexpr (std::is_same_v<Real, float>) {
+      if (is_whole_ && shape_.stride_w <= 2) return find_whole(src, row, dst);
+    }
     std::fill(best_.begin(), best_.end(), -std::numeric_limits<Real>::infinity());
     std::fill(which_.begin(), which_.end(), Which{-1});
     const i64 top = row * shape_.stride_h - shape_.pad_h;
@@ -161,7 +171,9 @@ class MaxRow {
   /// The same as their numbers in the windows, number_bits(shape) bits each.
   void write_numbers(std::uint8_t* to) const {
     const i64 n = shape_.ow();
-    const auto number = [&](i64 j) { return static_cast<unsigned>(which_[static_cast<std::size_t>(j)]); };
+    const auto number = [&](i64 j) {
+      return static_cast<unsigned>(static_cast<int>(which_[static_cast<std::size_t>(j)]));
+    };
     if (number_bits(shape_) == 8) {
       for (i64 j = 0; j < n; ++j) to[j] = static_cast<std::uint8_t>(number(j));
       return;
@@ -173,8 +185,24 @@ class MaxRow {
   }
 
  private:
-  /// Numbers an element of the window; as wide as Real, so that both fit the same vectors.
-  using Which = std::conditional_t<sizeof(Real) == 4, std::int32_t, i64>;
+  /// The number of an element of the window; a Real, so that both fit the same vectors.
+  using Which = Real;
+
+  /// find() where every column of every window lies in the plane.
+  void find_whole(const float* src, i64 row, float* dst) {
+    const Span rows =
+        windows_reached(shape_.kh, shape_.dil_h, row * shape_.stride_h - shape_.pad_h, shape_.h);
+    if (rows.begin >= rows.end) {
+      std::fill_n(dst, shape_.ow(), -std::numeric_limits<float>::infinity());
+      std::fill(which_.begin(), which_.end(), Which{-1});
+      return;
+    }
+    const i64 first = rows.begin * shape_.kw;
+    max_row_(src + row * shape_.stride_h * shape_.w, offsets_.data() + first, rows.end * shape_.kw - first,
+             first, shape_.stride_w, shape_.ow(), dst, which_.data());
+  }
+
+  static constexpr i64 kMostLanes = 16;
 
   i64 at_column(i64 kx) const { return kx * shape_.dil_w - shape_.pad_w; }
 
@@ -196,6 +224,8 @@ class MaxRow {
   CachedVector<Which> which_;
   CachedVector<Span> reached_;
   CachedVector<i64> offsets_;  // of the window's elements, from the first element of an unpadded window
+  decltype(&baseline::max_row) max_row_ = pick(&baseline::max_row, &avx2::max_row, &avx512::max_row);
+  bool is_whole_ = false;  // every column of every window lies in the plane
 };
 
 void max_forward(const Tensor& out, const Tensor& indices, const Tensor& x, const PoolShape& s) {
