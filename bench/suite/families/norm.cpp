@@ -134,30 +134,16 @@ Work batch_norm_gradient(const Shape& shape, const Setting& setting) {
 std::vector<Case> cases(const Shape& shape, const Setting& setting) {
   if (setting.precision == Precision::kTf32) return {};
   const std::int64_t n = bytes_of(shape[0] * shape[1], setting), statistic = 4 * shape[0];
-  struct Entry {
-    const char* name;
-    Work (*prepare)(const Shape&, const Setting&);
-    Traffic traffic;
-  };
-  std::vector<Entry> entries{
+  std::vector<MemoryBoundOperator> operators{
       {"layer_norm", layer_norm_work, {{n}, {}, {n}}},
       {"layer_norm_gradient", layer_norm_gradient, {{n, n, statistic, statistic}, {}, {n}}},
       {"rms_norm", rms_norm_work, {{n}, {}, {n}}},
       {"rms_norm_gradient", rms_norm_gradient, {{n, n, statistic}, {}, {n}}}};
   if (shape[0] % 4 == 0 && shape[1] % 16 == 0) {
-    entries.push_back({"batch_norm", batch_norm_work, {{n}, {}, {n}}});
-    entries.push_back({"batch_norm_gradient", batch_norm_gradient, {{n, n}, {}, {n}}});
+    operators.push_back({"batch_norm", batch_norm_work, {{n}, {}, {n}}});
+    operators.push_back({"batch_norm_gradient", batch_norm_gradient, {{n, n}, {}, {n}}});
   }
-  std::vector<Case> all;
-  for (const Entry& entry : entries) {
-    Case c;
-    c.name = entry.name;
-    c.bound = Bound::kMemory;
-    c.passes = {entry.traffic};
-    c.prepare = [=, prepare = entry.prepare] { return prepare(shape, setting); };
-    all.push_back(std::move(c));
-  }
-  return all;
+  return cases_of(operators, shape, setting);
 }
 
 }  // namespace

@@ -37,4 +37,25 @@ Work work_of(Call call, MakeReference reference) {
   return work;
 }
 
+/// An operator whose time goes into memory traffic, for a family of shapes.
+struct MemoryBoundOperator {
+  const char* name;
+  Work (*prepare)(const Shape&, const Setting&);
+  Traffic traffic;
+};
+
+inline std::vector<Case> cases_of(const std::vector<MemoryBoundOperator>& operators, const Shape& shape,
+                                  const Setting& setting) {
+  std::vector<Case> all;
+  for (const MemoryBoundOperator& op : operators) {
+    Case c;
+    c.name = op.name;
+    c.bound = Bound::kMemory;
+    c.passes = {op.traffic};
+    c.prepare = [=, prepare = op.prepare] { return prepare(shape, setting); };
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
 }  // namespace halftone::bench

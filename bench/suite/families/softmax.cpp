@@ -91,28 +91,15 @@ std::vector<Case> cases(const Shape& shape, const Setting& setting) {
   if (setting.precision == Precision::kTf32) return {};
   const std::int64_t n = bytes_of(shape[0] * shape[1], setting);
   const Traffic one_in{{n}, {}, {n}}, two_in{{n, n}, {}, {n}}, read{{n}, {}, {}};
-  struct Entry {
-    const char* name;
-    Work (*prepare)(const Shape&, const Setting&);
-    Traffic traffic;
-  };
-  const Entry entries[] = {{"softmax", softmax_work, one_in},
-                           {"softmax_columns", column_softmax, one_in},
-                           {"softmax_gradient", softmax_gradient, two_in},
-                           {"log_softmax", log_softmax_work, one_in},
-                           {"log_softmax_gradient", log_softmax_gradient, two_in},
-                           {"cross_entropy", cross_entropy, read},
-                           {"cross_entropy_gradient", cross_entropy_gradient, one_in}};
-  std::vector<Case> all;
-  for (const Entry& entry : entries) {
-    Case c;
-    c.name = entry.name;
-    c.bound = Bound::kMemory;
-    c.passes = {entry.traffic};
-    c.prepare = [=, prepare = entry.prepare] { return prepare(shape, setting); };
-    all.push_back(std::move(c));
-  }
-  return all;
+  const std::vector<MemoryBoundOperator> operators{
+      {"softmax", softmax_work, one_in},
+      {"softmax_columns", column_softmax, one_in},
+      {"softmax_gradient", softmax_gradient, two_in},
+      {"log_softmax", log_softmax_work, one_in},
+      {"log_softmax_gradient", log_softmax_gradient, two_in},
+      {"cross_entropy", cross_entropy, read},
+      {"cross_entropy_gradient", cross_entropy_gradient, one_in}};
+  return cases_of(operators, shape, setting);
 }
 
 }  // namespace
