@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "halftone/engine/cached_containers.h"
 #include "halftone/engine/threads.h"
 #include "halftone/kernels/cpu/rows.h"
 
@@ -37,7 +38,7 @@ void run_in(const Tensor& out, const Tensor& x, double p, PhiloxState state) {
     const auto* from = static_cast<const std::byte*>(x.data_ptr());
     auto* to = static_cast<std::byte*>(out.data_ptr());
     parallel_for(x.numel(), kChunk, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<T> chunk(static_cast<std::size_t>(kChunk));
+      CachedVector<T> chunk(static_cast<std::size_t>(kChunk));
       for (std::int64_t i = begin; i < end; i += kChunk) {
         const std::int64_t n = std::min(kChunk, end - i);
         load(chunk.data(), from + i * x.itemsize(), 1, n);
@@ -50,7 +51,7 @@ void run_in(const Tensor& out, const Tensor& x, double p, PhiloxState state) {
   const Rows<T> from(x, x.dim() - 1), to(out, out.dim() - 1);
   const std::int64_t length = from.length();
   parallel_for(from.count(), row_grain(length), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> row(static_cast<std::size_t>(padded(length)));
+    CachedVector<T> row(static_cast<std::size_t>(padded(length)));
     for (std::int64_t r = begin; r < end; ++r) {
       from.load(r, row.data(), T(0));
       drop(row.data(), r * length, length, threshold, scale, state.seed, state.offset);
