@@ -36,7 +36,7 @@ const char* fault_name(Fault fault);
 
 /// One thing that diagnose() found.
 struct Finding {
-  Fault fault;
+  Fault fault;           ///< which of them it is
   bool is_error = true;  ///< false: worth knowing, but training goes on
   std::string where;     ///< parameter, module or operator; may be empty
   std::string what;      ///< one sentence
@@ -45,13 +45,13 @@ struct Finding {
 
 /// What diagnose() found out.
 struct Diagnosis {
-  std::vector<Finding> findings;
+  std::vector<Finding> findings;  ///< in the order in which they came up
   /// The trouble is there with mixed precision and not without.
   bool amp_is_to_blame = false;
   double loss = 0, loss_in_fp32 = 0;  ///< NaN where the step threw
   /// Where the results first differ beyond rounding: "layer_norm of encoder.ln1"; empty: nowhere.
   std::string first_difference;
-  TraceLog with_amp, without_amp;
+  TraceLog with_amp, without_amp;  ///< what the two runs did
 
   /// No finding is an error.
   bool healthy() const;
@@ -65,7 +65,7 @@ struct Diagnosis {
 struct DiagnoseOptions {
   /// What the step changes besides parameters and buffers; brought back to where it was afterwards.
   optim::Optimizer* optimizer = nullptr;
-  GradScaler* scaler = nullptr;
+  GradScaler* scaler = nullptr;  ///< brought back likewise
 };
 
 /// Named tensors that a step reads and writes.

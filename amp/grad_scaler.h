@@ -23,6 +23,7 @@ using GradScalerOptions = LossScalingOptions;
 /// A wrong order throws an Error that says what to call. Not enabled, everything passes through unchanged.
 class GradScaler {
  public:
+  /// With a controller of its own.
   explicit GradScaler(const GradScalerOptions& options = {});
   /// Over a controller made elsewhere, for instance LossScaling::fixed(1024).
   explicit GradScaler(LossScaling scaling) : scaling_(std::move(scaling)) {}
@@ -47,6 +48,8 @@ class GradScaler {
   /// (SAM). Clear the gradients between the passes.
   void rearm(optim::Optimizer& optimizer);
 
+  /// What the loss is multiplied by, and the settings behind it, by Python's names; see LossScalingOptions.
+  /// @{
   double get_scale() const { return scaling_.get_scale(); }
   double get_growth_factor() const { return scaling_.options().growth_factor(); }
   double get_backoff_factor() const { return scaling_.options().backoff_factor(); }
@@ -55,13 +58,17 @@ class GradScaler {
   void set_backoff_factor(double value) { scaling_.options().backoff_factor(value); }
   void set_growth_interval(std::int64_t value) { scaling_.options().growth_interval(value); }
   std::int64_t get_growth_tracker() const { return scaling_.growth_tracker(); }
+  /// @}
+  /// Without it everything passes through unchanged.
   bool is_enabled() const { return scaling_.is_enabled(); }
   /// Several ranks decide together whether to skip.
   void agree(std::function<bool(bool)> decide) { scaling_.agree(std::move(decide)); }
+  /// The controller behind it.
   LossScaling& loss_scaling() { return scaling_; }
 
   /// Empty when not enabled. Throws Error between unscale_ or step and update.
   StateDict state_dict() const { return scaling_.state_dict(); }
+  /// Throws Error, changing nothing, when an entry is missing or makes no sense.
   void load_state_dict(const StateDict& state) { scaling_.load_state_dict(state); }
 
  private:

@@ -11,9 +11,13 @@ namespace halftone::amp {
 /// smallest subnormal to zero, half a step above the largest number to infinity.
 template <class T>
 struct HalfRange {
+  /// Of T.
   using Limits = std::numeric_limits<T>;
+  /// The largest magnitude that becomes zero.
   const double zero_up_to = std::ldexp(1.0, Limits::min_exponent - Limits::digits - 1);
+  /// The smallest magnitude that loses no more bits than larger ones.
   const double normal_from = std::ldexp(1.0, Limits::min_exponent - 1);
+  /// The smallest magnitude that becomes infinite.
   const double infinite_from = std::ldexp(1 - std::ldexp(1.0, -Limits::digits - 1), Limits::max_exponent);
 
   /// Not zero, and zero afterwards.

@@ -44,10 +44,12 @@ class LossScaling {
   Tensor scale(const Tensor& loss);
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
+  /// Without it everything passes through unchanged.
   bool is_enabled() const { return options_.enabled(); }
+  /// Whether the scale stays as it is.
   bool is_fixed() const { return fixed_; }
+  /// Settings may be changed on the way; the scale and its counters stay.
   const LossScalingOptions& options() const { return options_; }
-  /// Changes settings on the way; the scale and its counters stay.
   LossScalingOptions& options() { return options_; }
 
   /// S; 1 when not enabled.
@@ -69,6 +71,7 @@ class LossScaling {
 
   // --- Protocol, for optimizers and facades: READY -> UNSCALED -> STEPPED, then update()
   // -----------------------
+  /// Distinct for every optimizer of the process; Optimizer::id() is one.
   using OptimizerId = std::uint64_t;
 
   /// What the gradient of this leaf is to be multiplied by: `share` / the scale of the loss that made it;
@@ -87,6 +90,7 @@ class LossScaling {
                    const Tensor& found, bool late);
   /// Throws Error when the optimizer has stepped already. `any_scaled`: it holds gradients in scaled units.
   void begin_step(OptimizerId optimizer, bool any_scaled);
+  /// Whether the optimizer was unscaled in this iteration.
   bool is_unscaled(OptimizerId optimizer) const;
   /// What unscale_ found for this optimizer: a scan's record, or undefined.
   const Tensor& found_by_unscale(OptimizerId optimizer) const;
@@ -95,6 +99,7 @@ class LossScaling {
 
   /// The numbers, as a record (LossScaleState) on `device`; they move there.
   const Tensor& state_on(Device device);
+  /// The settings as kernels read them.
   LossScaleRules rules() const;
   /// Whether other ranks are asked before a step. Then the host has to know what this one found.
   bool has_agreement() const { return static_cast<bool>(agree_); }

@@ -55,6 +55,7 @@ class LossScalingOptions {
   /// Skips in a row at the floor before the report says stalled. >= 1.
   LossScalingOptions& stalled_after(std::int64_t value);
   std::int64_t stalled_after() const { return stalled_after_; }
+  /// What an overflow at the floor does: AtFloor::kContinue unless given.
   LossScalingOptions& at_floor(AtFloor value);
   AtFloor at_floor() const { return at_floor_; }
   /// Called with the scale at an overflow at the floor, with at_floor(kCallback).
@@ -66,6 +67,7 @@ class LossScalingOptions {
   /// A skipped step clears the gradients, so that they do not poison the next one.
   LossScalingOptions& clear_on_skip(bool value);
   bool clear_on_skip() const { return clear_on_skip_; }
+  /// What an overflow does to micro-batches accumulated before it: Accumulation::kDropWindow unless given.
   LossScalingOptions& accumulation(Accumulation value);
   Accumulation accumulation() const { return accumulation_; }
   /// False: everything passes through unchanged, the plain fp32 step.

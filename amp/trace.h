@@ -60,15 +60,19 @@ class Trace {
 
   /// Ends the recording; what was recorded stays. Throws Error on another thread than the trace's.
   void stop();
+  /// Until stop().
   bool is_recording() const;
 
+  /// What was recorded so far.
   const TraceLog& log() const;
   /// See trace_table() and its neighbours in trace_log.h.
   std::string table() const { return trace_table(log()); }
-  /// These throw Error when the file cannot be written.
+  /// Each throws Error when the file cannot be written.
+  /// @{
   void write_json_lines(const std::string& path) const;
   void write_chrome_json(const std::string& path) const;
   void write_html(const std::string& path, const std::string& title = "halftone trace") const;
+  /// @}
 
  private:
   bool is_own_thread() const;

@@ -37,24 +37,25 @@ const char* kind_name(TraceKind kind);
 
 /// A tensor that went into a call or came out of it.
 struct TraceTensor {
-  std::string name;  ///< if it is watched, or a parameter that an optimizer has a name for
-  ScalarType dtype = kFloat;
-  Dims sizes;
+  std::string name;           ///< if it is watched, or a parameter that an optimizer has a name for
+  ScalarType dtype = kFloat;  ///< of its elements
+  Dims sizes;                 ///< its shape
   std::int64_t made_by = -1;  ///< the call that wrote it last, with TraceOptions::keep_results
 };
 
 /// Memory of one dtype.
 struct TraceBytes {
-  ScalarType dtype = kFloat;
-  std::int64_t bytes = 0;
+  ScalarType dtype = kFloat;  ///< whose
+  std::int64_t bytes = 0;     ///< how much of it
 };
 
 /// One call of an operator, one node of a backward pass, or one optimizer step. Times are microseconds since
 /// the trace began; what tracing itself costs is left out of them.
 struct TraceOperator {
-  std::string name;
-  TraceKind kind = TraceKind::kOperator;
-  TracePhase phase = TracePhase::kForward;
+  std::string name;  ///< the operator's; of a node, that of the operator it differentiates; of a step, the
+                     ///< optimizer's
+  TraceKind kind = TraceKind::kOperator;    ///< what kind of call
+  TracePhase phase = TracePhase::kForward;  ///< where in training
   /// Path of the module whose parameter it reads ("encoder.fc1"), or of the one whose backward it belongs to;
   /// empty when it reads none.
   std::string module;
@@ -63,14 +64,14 @@ struct TraceOperator {
   bool autocast = false;                 ///< inside a region
   std::optional<ScalarType> cast_to;     ///< what autocast cast its inputs to
   std::vector<TraceTensor> inputs;       ///< as given, before casts
-  std::vector<TraceTensor> outputs;
-  double start = 0, time = 0;
-  double self = 0;               ///< time without the calls inside
-  std::int64_t parent = -1;      ///< the call inside which this one was made
-  std::int64_t depth = 0;        ///< how many calls it is inside of
-  std::int64_t step = 0;         ///< optimizer steps before it
-  bool failed = false;           ///< it threw
-  std::optional<double> number;  ///< a C++ number among its operands: the eps of x + eps
+  std::vector<TraceTensor> outputs;      ///< its results
+  double start = 0, time = 0;            ///< when it began, and how long it took
+  double self = 0;                       ///< time without the calls inside
+  std::int64_t parent = -1;              ///< the call inside which this one was made
+  std::int64_t depth = 0;                ///< how many calls it is inside of
+  std::int64_t step = 0;                 ///< optimizer steps before it
+  bool failed = false;                   ///< it threw
+  std::optional<double> number;          ///< a C++ number among its operands: the eps of x + eps
   /// It wrote into a parameter's gradient that was still multiplied by the loss scale.
   bool wrote_scaled_gradient = false;
   std::vector<TraceBytes> saved;  ///< kept for backward by it and not by an earlier one, without parameters
@@ -84,11 +85,11 @@ struct TraceCast {
   /// Where the low-precision value came from.
   enum class Source : std::uint8_t { kFresh, kCached, kShadow };
 
-  std::int64_t op = -1;  ///< the operator that needed it
-  std::int64_t step = 0;
-  std::string tensor;  ///< the name of what was cast, if it has one
-  ScalarType from = kFloat, to = kHalf;
-  Source source = Source::kFresh;
+  std::int64_t op = -1;                            ///< the operator that needed it
+  std::int64_t step = 0;                           ///< optimizer steps before it
+  std::string tensor;                              ///< the name of what was cast, if it has one
+  ScalarType from = kFloat, to = kHalf;            ///< dtypes before and after
+  Source source = Source::kFresh;                  ///< where the value came from
   std::int64_t bytes_read = 0, bytes_written = 0;  ///< 0 unless fresh
   double time = 0;                                 ///< microseconds
 };
@@ -98,25 +99,26 @@ const char* source_name(TraceCast::Source source);
 
 /// One iteration of a loss scale.
 struct TraceScale {
-  std::int64_t step = 0;
-  double before = 1, after = 1;
-  bool skipped = false;         ///< a gradient was infinite or NaN
-  bool loss_nonfinite = false;  ///< the loss was, before it was scaled
-  bool grew = false, backed_off = false;
+  std::int64_t step = 0;                  ///< optimizer steps before it
+  double before = 1, after = 1;           ///< the scale in this iteration and in the next
+  bool skipped = false;                   ///< a gradient was infinite or NaN
+  bool loss_nonfinite = false;            ///< the loss was, before it was scaled
+  bool grew = false, backed_off = false;  ///< what happened to the scale at its end
   bool stalled = false;  ///< so many skips in a row with the scale at its floor that training stands still
 };
 
 /// A loss that was scaled for backward.
 struct TraceLoss {
-  std::int64_t step = 0;
+  std::int64_t step = 0;      ///< optimizer steps before it
   ScalarType dtype = kFloat;  ///< before scaling; the scaled one is never half
-  double scale = 1;
+  double scale = 1;           ///< what it was multiplied by
 };
 
 /// One optimizer step.
 struct TraceStep {
-  std::int64_t step = 0;
-  std::string optimizer;
+  std::int64_t step = 0;  ///< optimizer steps before it
+  std::string optimizer;  ///< its class: "AdamW"
+  /// What came of it, as StepReport tells.
   bool applied = false, skipped_nonfinite = false, no_gradients = false, stalled = false;
   double grad_norm = std::numeric_limits<double>::quiet_NaN();  ///< NaN where nobody needed it
   std::vector<std::string> overflowed;                          ///< parameters, where they have names
@@ -125,18 +127,18 @@ struct TraceStep {
 /// How large a tensor's elements are: counts per power of two, as stored (a gradient of a scaled loss: times
 /// the scale).
 struct ExponentHistogram {
-  std::string name;
-  bool is_gradient = false;
-  std::int64_t step = 0;
+  std::string name;           ///< the tensor's
+  bool is_gradient = false;   ///< it is the gradient of the tensor of that name
+  std::int64_t step = 0;      ///< optimizer steps before it
   ScalarType dtype = kFloat;  ///< the tensor's
   double scale = 1;           ///< what the values are multiplied by: the loss scale of a scaled gradient
-  std::int64_t elements = 0;
-  std::int64_t zeros = 0, infinite = 0, nan = 0;
+  std::int64_t elements = 0;  ///< of the tensor
+  std::int64_t zeros = 0, infinite = 0, nan = 0;  ///< elements that have no exponent
   /// As float16, these would be zero although they are not; below its normal range; beyond its largest value.
   std::int64_t flushed = 0, subnormal = 0, overflow = 0;
   double smallest = 0, largest = 0;  ///< magnitudes among the finite elements that are not zero; 0: none
   int first_exponent = 0;            ///< of counts[0]: elements with 2^e <= |x| < 2^(e + 1)
-  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> counts;  ///< elements of each exponent, from first_exponent on
 
   /// Elements that float16 would hold as zero if the scale were `scale` (by the counts), of those not zero.
   double share_flushed_at(double scale) const;
@@ -150,24 +152,25 @@ ExponentHistogram exponent_histogram(const Tensor& tensor, double scale = 1);
 
 /// The first infinite or NaN value of a step. A mask of -inf (masked_fill) does not count.
 struct TraceNonFinite {
+  /// Where the value came from.
   enum class Origin : std::uint8_t {
     kComputed,   ///< the operator made it from finite inputs
     kInput,      ///< it was in a tensor that no traced operator made: data
     kParameter,  ///< it was in a watched tensor
   };
 
-  std::int64_t step = 0;
-  std::int64_t op = -1;  ///< the call, in TraceLog::operators; -1 when that was not recorded
-  std::string name;      ///< the operator's
-  TracePhase phase = TracePhase::kForward;
-  std::string node;    ///< in a backward: the operator whose gradient was computed
-  std::string module;  ///< see TraceOperator
-  std::string after;   ///< where `module` is empty: the last module before it
-  Origin origin = Origin::kComputed;
-  std::string input;          ///< the tensor's name where it was an input
-  ScalarType dtype = kFloat;  ///< of the tensor that holds it
-  Dims sizes;
-  std::int64_t nan = 0, infinite = 0;  ///< elements
+  std::int64_t step = 0;  ///< optimizer steps before it
+  std::int64_t op = -1;   ///< the call, in TraceLog::operators; -1 when that was not recorded
+  std::string name;       ///< the operator's
+  TracePhase phase = TracePhase::kForward;  ///< where in training
+  std::string node;                         ///< in a backward: the operator whose gradient was computed
+  std::string module;                       ///< see TraceOperator
+  std::string after;                        ///< where `module` is empty: the last module before it
+  Origin origin = Origin::kComputed;        ///< where it came from
+  std::string input;                        ///< the tensor's name where it was an input
+  ScalarType dtype = kFloat;                ///< of the tensor that holds it
+  Dims sizes;                               ///< of that tensor
+  std::int64_t nan = 0, infinite = 0;       ///< elements
   double largest_input = 0;  ///< largest finite magnitude among the inputs; NaN for a write in place
   double scale = 1;          ///< of the last loss that was scaled before
   /// Whether the operator, computed again in fp32 from the same inputs, gives infinity or NaN too. Empty
@@ -183,16 +186,16 @@ const char* origin_name(TraceNonFinite::Origin origin);
 
 /// Everything a trace recorded, in order of time.
 struct TraceLog {
-  std::vector<TraceOperator> operators;
-  std::vector<TraceCast> casts;
-  std::vector<TraceLoss> losses;
-  std::vector<TraceScale> scales;
-  std::vector<TraceStep> steps;
-  std::vector<ExponentHistogram> histograms;
-  std::vector<TraceNonFinite> nonfinite;  ///< the first of each step that has one
-  std::int64_t dropped = 0;               ///< calls beyond TraceOptions::max_operators
-  double time = 0;                        ///< microseconds from begin to end, without the trace's own work
-  double own_time = 0;                    ///< microseconds the trace took for itself
+  std::vector<TraceOperator> operators;       ///< calls, in the order in which they began
+  std::vector<TraceCast> casts;               ///< what autocast inserted
+  std::vector<TraceLoss> losses;              ///< what was scaled for backward
+  std::vector<TraceScale> scales;             ///< iterations of loss scales
+  std::vector<TraceStep> steps;               ///< of optimizers
+  std::vector<ExponentHistogram> histograms;  ///< of watched tensors and their gradients
+  std::vector<TraceNonFinite> nonfinite;      ///< the first of each step that has one
+  std::int64_t dropped = 0;                   ///< calls beyond TraceOptions::max_operators
+  double time = 0;      ///< microseconds from begin to end, without the trace's own work
+  double own_time = 0;  ///< microseconds the trace took for itself
 
   /// Bytes kept for backward during the step, by dtype; step -1: the largest of all steps.
   std::vector<TraceBytes> saved_bytes(std::int64_t step = -1) const;
@@ -202,12 +205,13 @@ struct TraceLog {
 
 /// Calls of one name, phase and dtypes, added up.
 struct TraceRow {
-  std::string name;
-  TracePhase phase = TracePhase::kForward;
-  std::string policy;  ///< in force, with "(off)" outside autocast
-  std::string dtypes;  ///< "float32 float16 -> float16"
-  std::int64_t calls = 0;
-  double time = 0, self = 0;  ///< microseconds
+  std::string name;                         ///< the operator's
+  TracePhase phase = TracePhase::kForward;  ///< where in training
+  std::string policy;                       ///< in force, with "(off)" outside autocast
+  std::string dtypes;                       ///< "float32 float16 -> float16"
+  std::int64_t calls = 0;                   ///< how many
+  double time = 0, self = 0;                ///< microseconds, with and without the calls inside
+  /// Casts for them, bytes these moved, bytes kept for backward.
   std::int64_t casts = 0, cast_bytes = 0, saved_bytes = 0;
 };
 

@@ -24,9 +24,9 @@ std::size_t saved_bytes(const Tensor& output);
 
 /// One kept tensor of a graph, for reports.
 struct SavedInfo {
-  const char* op;
-  ScalarType dtype;
-  Dims sizes;
+  const char* op;     ///< the operator that keeps it
+  ScalarType dtype;   ///< of its elements
+  Dims sizes;         ///< its shape
   std::size_t bytes;  ///< of its storage; 0 when an earlier entry counted it
 };
 /// What saved_bytes counts, operator by operator, from the output backwards.
@@ -34,7 +34,9 @@ std::vector<SavedInfo> saved_tensors(const Tensor& output);
 
 /// Checks every gradient for NaN during backward, and names the operator whose gradient made it.
 struct AnomalyMode {
+  /// Of this thread; off at first.
   static bool is_enabled();
+  /// Switches it on this thread; DetectAnomalyGuard does so for a scope.
   static void set_enabled(bool enabled);
 };
 

@@ -29,6 +29,8 @@ class AutogradContext {
   ~AutogradContext();
   /// Keeps inputs or outputs for backward; written in place afterwards, they are refused there.
   void save_for_backward(variable_list tensors) { to_save_ = std::move(tensors); }
+  /// What save_for_backward() got. Throws Error when the graph was freed, or one of them was written in place
+  /// since.
   variable_list get_saved_variables() const;
   /// Anything else to keep. Tensors belong into save_for_backward.
   std::map<std::string, SavedValue> saved_data;
@@ -53,6 +55,7 @@ class AutogradContext {
 /// The node of a custom Function: its backward runs with the autocast state that its forward had.
 class FunctionNode final : public Node {
  public:
+  /// The Function's backward().
   using Backward = variable_list (*)(AutogradContext*, variable_list);
   FunctionNode(const char* name, Backward backward);
 
@@ -60,6 +63,7 @@ class FunctionNode final : public Node {
   void release_saved() override;
   void visit_saved(const std::function<void(const Tensor&)>& visit) const override;
 
+  /// What forward and backward are given.
   AutogradContext& context() { return context_; }
   /// `is_tensor`: which of forward's arguments are tensors; backward may return one gradient per argument or
   /// per tensor argument.
@@ -93,6 +97,7 @@ class FunctionNode final : public Node {
 /// forward runs unrecorded; backward is differentiable itself when run with create_graph.
 template <class T>
 struct Function {
+  /// Runs forward, and records it if a tensor argument requires a gradient.
   template <class... Args>
   static auto apply(Args&&... args) {
     auto node = make_intrusive<FunctionNode>("Function", &T::backward);

@@ -8,7 +8,9 @@ extern constinit thread_local bool grad_enabled;
 
 /// Whether this thread records operators for backward.
 struct GradMode {
+  /// True at first.
   static bool is_enabled() { return detail::grad_enabled; }
+  /// Switches it on this thread; the guards below do so for a scope.
   static void set_enabled(bool enabled) { detail::grad_enabled = enabled; }
 };
 

@@ -19,14 +19,15 @@ class Node;
 struct Edge {
   IntrusivePtr<Node> node;
   std::uint32_t input_nr = 0;
+  /// Whether a gradient is wanted there.
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
 /// Shape and dtype of an operator's input: what its gradient is summed and cast to.
 struct InputMeta {
-  Dims sizes;
-  ScalarType dtype = kFloat;
-  Device device = kCPU;
+  Dims sizes;                 ///< what broadcast gradients are summed to
+  ScalarType dtype = kFloat;  ///< what gradients are cast to
+  Device device = kCPU;       ///< where gradients are wanted
 };
 
 /// Gradients of all inputs or outputs of a node; undefined ones stand for zero.
@@ -50,20 +51,29 @@ class Node : public RefCounted {
   /// True for a leaf's accumulator, which survives the graph.
   virtual bool is_accumulator() const { return false; }
 
+  /// The operator's.
   const char* name() const { return name_; }
+  /// Larger than those of the nodes that its edges lead to.
   std::uint64_t sequence_nr() const { return sequence_nr_; }
+  /// One per input; empty where no gradient is wanted.
   const InlineVector<Edge, 3>& next_edges() const { return edges_; }
+  /// Of the input that edge `i` belongs to.
   const InputMeta& input_meta(std::size_t i) const { return metas_[i]; }
   /// Records that input number next_edges().size() is `input`; its edge is empty when it needs no gradient.
   void add_input(const Tensor& input);
+  /// Records the next input with its edge.
   void add_edge(Edge edge, InputMeta meta);
 
+  /// How many tensors the operator made.
   std::uint32_t output_count() const { return output_count_; }
+  /// Says how many; 1 unless it is called.
   void set_output_count(std::uint32_t count) { output_count_ = count; }
 
   /// A hook on the gradient of output `output_nr`. Returns its number.
   unsigned add_hook(std::uint32_t output_nr, TensorHook hook);
+  /// Takes the hook of that number off again.
   void remove_hook(unsigned number);
+  /// Shows the hooks the gradients of the outputs, and puts what they return in their place.
   void run_hooks(Gradients& gradients) const;
 
  protected:
@@ -89,13 +99,14 @@ class Node : public RefCounted {
 
 /// Marks gradients produced by the backward of a scaled loss: who scaled it, in which iteration, by what.
 struct GradientStamp {
-  const void* scaler = nullptr;
-  std::uint64_t iteration = 0;
-  double scale = 1;     ///< where `device_scale` is undefined
+  const void* scaler = nullptr;  ///< which LossScaling
+  std::uint64_t iteration = 0;   ///< of the scaler, counted by its updates
+  double scale = 1;              ///< where `device_scale` is undefined
   Tensor device_scale;  ///< the scale in device memory (one fp32 number), which the host does not know
 
   /// The scale. Waits for the device if only that knows it.
   double read_scale() const;
+  /// Whether both were scaled by the same number.
   bool has_scale_of(const GradientStamp& other) const;
 };
 
@@ -109,9 +120,13 @@ class TensorMeta final : public Node {
   Gradients apply(Gradients output_gradients) override;
   bool is_accumulator() const override { return true; }
 
+  /// What has been accumulated; undefined before the first backward.
   Tensor grad;
+  /// What the gradient is accumulated in, if not in the leaf's dtype.
   std::optional<ScalarType> grad_dtype;
+  /// Of the backward that made the gradient, if its loss was scaled.
   std::optional<GradientStamp> stamp;
+  /// A non-leaf keeps its gradient too (retain_grad).
   bool retains_grad = false;
   std::string name;  ///< a parameter's name, for messages
   /// Runs after a gradient was accumulated.
@@ -120,6 +135,7 @@ class TensorMeta final : public Node {
   std::uint32_t zero_version = 0;
   /// A low-precision copy of the parameter that its optimizer keeps up to date ("half shadow").
   Tensor shadow;
+  /// Version of the parameter that the shadow was made from.
   std::uint32_t shadow_version = 0;
   /// What leaf this is; follows set_data.
   InputMeta leaf;

@@ -23,11 +23,14 @@ class SavedTensor {
   }
   ~SavedTensor() { reset(); }
 
+  /// Whether a tensor is kept.
   bool defined() const { return tensor_.defined(); }
+  /// Lets go of it.
   void reset();
 
   /// The tensor again; a result is attached to `owner`. Throws Error naming `which` if it was written since.
   Tensor unpack(Node& owner, const char* which, int position) const;
+  /// The tensor as it is kept, without its place in the graph or a check.
   const Tensor& raw() const { return tensor_; }
 
  private:

@@ -25,7 +25,9 @@ class WorkerException : public Error {
 /// In the place of a sampler where the dataset is stateful: asks for a full batch each time.
 class StatefulRequests {
  public:
+  /// Nothing to begin: the dataset knows where it is.
   void reset() {}
+  /// As many examples as are asked for; never the end.
   std::optional<samplers::BatchSize> next(std::size_t batch_size) { return samplers::BatchSize(batch_size); }
 };
 
@@ -35,7 +37,9 @@ class StatefulRequests {
 template <class DatasetType, class SamplerType>
 class DataLoader {
  public:
+  /// Whether the dataset says itself when an epoch is over.
   static constexpr bool is_stateful = DatasetType::is_stateful;
+  /// What the loop sees.
   using BatchType = typename std::conditional_t<is_stateful, typename DatasetType::BatchType,
                                                 std::optional<typename DatasetType::BatchType>>::value_type;
 
@@ -58,20 +62,27 @@ class DataLoader {
   /// Walks over one epoch; all iterators of a loader share its position.
   class Iterator {
    public:
+    /// An input iterator, as the standard library asks for.
+    /// @{
     using iterator_category = std::input_iterator_tag;
     using value_type = BatchType;
     using difference_type = std::ptrdiff_t;
     using pointer = BatchType*;
     using reference = BatchType&;
+    /// @}
 
     Iterator() = default;
     explicit Iterator(DataLoader* loader) : loader_(loader) { ++*this; }
+    /// The present batch, which may be moved from.
     BatchType& operator*() { return *batch_; }
+    /// Access to its members.
     BatchType* operator->() { return &*batch_; }
+    /// Waits for the next batch. Throws what the dataset threw.
     Iterator& operator++() {
       batch_ = loader_->next();
       return *this;
     }
+    /// Waits for the next batch. Throws what the dataset threw.
     void operator++(int) { ++*this; }
     /// Only equality with end() means something.
     friend bool operator==(const Iterator& a, const Iterator& b) {
@@ -91,6 +102,7 @@ class DataLoader {
     is_over_ = is_exhausted_ = false;
     return Iterator(this);
   }
+  /// What the iterator equals when the epoch is over.
   Iterator end() { return Iterator(); }
   /// Gives up the epoch, and waits for the workers' present batches.
   void join() {
@@ -98,7 +110,9 @@ class DataLoader {
     is_over_ = true;
   }
 
+  /// What the loader was made with.
   const DataLoaderOptions& options() const { return options_; }
+  /// The order of the examples, to be saved or told the epoch.
   SamplerType& sampler() { return sampler_; }
 
  private:

@@ -10,6 +10,7 @@ namespace halftone::data {
 /// Options of a DataLoader.
 struct DataLoaderOptions {
   DataLoaderOptions(std::size_t batch_size = 1) : batch_size_(batch_size) {}
+  /// Examples in a batch, at least 1.
   HALFTONE_ARG(std::size_t, batch_size);
   /// Threads that prepare batches ahead; 0 prepares each when it is asked for.
   HALFTONE_ARG(std::size_t, workers) = 0;
@@ -32,6 +33,7 @@ struct DataLoaderOptions {
     timeout_ms_ = static_cast<std::int64_t>(static_cast<double>(duration.count()) * milliseconds);
     return *this;
   }
+  /// No limit, as at first.
   DataLoaderOptions& timeout(std::nullopt_t) {
     timeout_ms_.reset();
     return *this;

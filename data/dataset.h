@@ -22,13 +22,17 @@ inline constexpr bool is_optional_batch<std::optional<Batch>> = true;
 template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = ArrayRef<std::size_t>>
 class BatchDataset {
  public:
+  /// The template's arguments, by libtorch's names.
+  /// @{
   using SelfType = Self;
   using BatchType = Batch;
   using BatchRequestType = BatchRequest;
+  /// @}
   /// It says itself when an epoch is over.
   static constexpr bool is_stateful = is_optional_batch<Batch>;
 
   virtual ~BatchDataset() = default;
+  /// The batch that `request` asks for: these indices, or so many examples.
   virtual Batch get_batch(BatchRequest request) = 0;
   /// Number of examples; nullopt when unknown.
   virtual std::optional<std::size_t> size() const = 0;
@@ -50,8 +54,10 @@ class BatchDataset {
 template <class Self, class SingleExample = Example<>>
 class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
  public:
+  /// What get() gives.
   using ExampleType = SingleExample;
 
+  /// The example of that index, < size().
   virtual ExampleType get(std::size_t index) = 0;
   std::vector<ExampleType> get_batch(ArrayRef<std::size_t> indices) override {
     std::vector<ExampleType> batch;
@@ -72,6 +78,7 @@ using StreamDataset = BatchDataset<Self, Batch, std::size_t>;
 template <class Self, class Batch = std::vector<Example<>>, class BatchRequest = std::size_t>
 class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchRequest> {
  public:
+  /// Begins the next epoch.
   virtual void reset() = 0;
 };
 
@@ -82,8 +89,11 @@ class SharedBatchDataset
     : public BatchDataset<SharedBatchDataset<UnderlyingDataset>, typename UnderlyingDataset::BatchType,
                           typename UnderlyingDataset::BatchRequestType> {
  public:
+  /// As in the dataset behind it.
+  /// @{
   using BatchType = typename UnderlyingDataset::BatchType;
   using BatchRequestType = typename UnderlyingDataset::BatchRequestType;
+  /// @}
 
   /// Throws Error when it is null.
   SharedBatchDataset(std::shared_ptr<UnderlyingDataset> dataset) : dataset_(std::move(dataset)) {
@@ -91,9 +101,12 @@ class SharedBatchDataset
   }
   BatchType get_batch(BatchRequestType request) override { return dataset_->get_batch(std::move(request)); }
   std::optional<std::size_t> size() const override { return dataset_->size(); }
+  /// Begins the next epoch, for all who share it.
   void reset() requires requires(UnderlyingDataset& dataset) { dataset.reset(); }
   { dataset_->reset(); }
+  /// The dataset behind it.
   UnderlyingDataset& operator*() { return *dataset_; }
+  /// The dataset behind it.
   UnderlyingDataset* operator->() { return dataset_.get(); }
 
  private:
@@ -117,10 +130,13 @@ template <class Source, class Transform>
 class MapDataset : public BatchDataset<MapDataset<Source, Transform>, MappedBatch<Source, Transform>,
                                        typename Source::BatchRequestType> {
  public:
+  /// The template's arguments and what follows from them, by libtorch's names.
+  /// @{
   using DatasetType = Source;
   using TransformType = Transform;
   using BatchRequestType = typename Source::BatchRequestType;
   using OutputBatchType = MappedBatch<Source, Transform>;
+  /// @}
 
   MapDataset(Source source, Transform transform)
       : source_(std::move(source)), transform_(std::move(transform)) {}
@@ -132,10 +148,13 @@ class MapDataset : public BatchDataset<MapDataset<Source, Transform>, MappedBatc
       return transform_.apply_batch(source_.get_batch(std::move(request)));
     }
   }
+  /// Begins the source's next epoch.
   void reset() requires requires(Source& source) { source.reset(); }
   { source_.reset(); }
   std::optional<std::size_t> size() const override { return source_.size(); }
+  /// What batches come from.
   const Source& dataset() const { return source_; }
+  /// What is done to them.
   const Transform& transform() const { return transform_; }
 
  private:
@@ -148,10 +167,12 @@ class TensorDataset : public Dataset<TensorDataset, TensorExample> {
  public:
   /// One example per entry; they are stacked.
   explicit TensorDataset(const std::vector<Tensor>& tensors) : tensor(stack(tensors)) {}
+  /// One example per row.
   explicit TensorDataset(Tensor rows) : tensor(std::move(rows)) {}
   TensorExample get(std::size_t index) override { return tensor[static_cast<std::int64_t>(index)]; }
   std::optional<std::size_t> size() const override { return static_cast<std::size_t>(tensor.size(0)); }
 
+  /// (N, ...): example i is row i.
   Tensor tensor;
 };
 

@@ -17,8 +17,8 @@ template <class Data = Tensor, class Target = Tensor>
 struct Example {
   Example() = default;
   Example(Data data, Target target) : data(std::move(data)), target(std::move(target)) {}
-  Data data;
-  Target target;
+  Data data;      ///< what goes in
+  Target target;  ///< what should come out
 };
 
 /// One sample without a target.
@@ -26,9 +26,11 @@ template <class Data>
 struct Example<Data, example::NoTarget> {
   Example() = default;
   Example(Data data) : data(std::move(data)) {}
+  /// The data stands for the sample.
   operator Data&() { return data; }
+  /// The data stands for the sample.
   operator const Data&() const { return data; }
-  Data data;
+  Data data;  ///< what goes in
 };
 
 /// A tensor without a target.

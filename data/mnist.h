@@ -10,6 +10,7 @@ namespace halftone::data::datasets {
 /// Examples are a float32 (1, rows, columns) image in [0, 1] and an int64 label; in memory images stay bytes.
 class MNIST : public Dataset<MNIST> {
  public:
+  /// Which of the two sets.
   enum class Mode { kTrain, kTest };
 
   /// Reads train-images-idx3-ubyte and train-labels-idx1-ubyte (t10k-... for kTest) from the folder `root`.
@@ -18,6 +19,7 @@ class MNIST : public Dataset<MNIST> {
 
   Example<> get(std::size_t index) override;
   std::optional<std::size_t> size() const override { return static_cast<std::size_t>(images_.size(0)); }
+  /// Whether it is the training set.
   bool is_train() const { return mode_ == Mode::kTrain; }
   /// uint8 (N, 1, rows, columns), 0 .. 255.
   const Tensor& images() const { return images_; }

@@ -16,6 +16,7 @@ namespace halftone::data::samplers {
 template <class BatchRequest = std::vector<std::size_t>>
 class Sampler {
  public:
+  /// What next() gives.
   using BatchRequestType = BatchRequest;
   virtual ~Sampler() = default;
   /// Starts a new epoch, over `new_size` examples if given.
@@ -35,6 +36,7 @@ class RandomSampler : public Sampler<> {
   std::size_t index() const { return index_; }
   /// The place in the epoch, and what its order depends on.
   void save(serialize::OutputArchive& archive) const;
+  /// Takes back what save() wrote. Throws Error when an entry is missing.
   void load(serialize::InputArchive& archive);
 
  private:
@@ -49,9 +51,11 @@ class SequentialSampler : public Sampler<> {
   explicit SequentialSampler(std::size_t size) : size_(size) {}
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
+  /// How many indices of this epoch were handed out.
   std::size_t index() const { return index_; }
   /// The place in the epoch, and what its order depends on.
   void save(serialize::OutputArchive& archive) const;
+  /// Takes back what save() wrote. Throws Error when an entry is missing.
   void load(serialize::InputArchive& archive);
 
  private:
@@ -62,7 +66,9 @@ class SequentialSampler : public Sampler<> {
 /// How many examples come next: what a StreamSampler gives out.
 struct BatchSize {
   explicit BatchSize(std::size_t size) : size_(size) {}
+  /// How many examples.
   std::size_t size() const { return size_; }
+  /// How many examples.
   operator std::size_t() const { return size_; }
 
  private:
@@ -76,7 +82,9 @@ class StreamSampler : public Sampler<BatchSize> {
   explicit StreamSampler(std::size_t epoch_size) : epoch_size_(epoch_size) {}
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<BatchSize> next(std::size_t batch_size) override;
+  /// The place in the epoch.
   void save(serialize::OutputArchive& archive) const;
+  /// Takes back what save() wrote. Throws Error when an entry is missing.
   void load(serialize::InputArchive& archive);
 
  private:
@@ -99,6 +107,7 @@ class DistributedSampler : public Sampler<BatchRequest> {
   }
   /// Call it before every epoch, with the same number on all replicas: it chooses the order.
   void set_epoch(std::size_t epoch) { epoch_ = epoch; }
+  /// What set_epoch() said last; 0 at first.
   std::size_t epoch() const { return epoch_; }
 
  protected:
@@ -107,9 +116,9 @@ class DistributedSampler : public Sampler<BatchRequest> {
     return allow_duplicates_ ? (size_ + num_replicas_ - 1) / num_replicas_ : size_ / num_replicas_;
   }
 
-  std::size_t size_, num_replicas_, rank_;
-  std::size_t epoch_ = 0;
-  bool allow_duplicates_;
+  std::size_t size_, num_replicas_, rank_;  ///< examples, replicas, and which of them this is
+  std::size_t epoch_ = 0;                   ///< chooses the order
+  bool allow_duplicates_;                   ///< parts are filled up to the same size
 };
 
 /// A random order that all replicas draw alike from the epoch's number, of which each takes a part. The same
@@ -120,9 +129,11 @@ class DistributedRandomSampler : public DistributedSampler<> {
                            bool allow_duplicates = true);
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
+  /// How many indices of this epoch were handed out.
   std::size_t index() const { return index_; }
   /// The place in the epoch, and what its order depends on.
   void save(serialize::OutputArchive& archive) const;
+  /// Takes back what save() wrote. Throws Error when an entry is missing.
   void load(serialize::InputArchive& archive);
 
  private:
@@ -138,9 +149,11 @@ class DistributedSequentialSampler : public DistributedSampler<> {
                                bool allow_duplicates = true);
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
+  /// How many indices of this epoch were handed out.
   std::size_t index() const { return index_; }
   /// The place in the epoch, and what its order depends on.
   void save(serialize::OutputArchive& archive) const;
+  /// Takes back what save() wrote. Throws Error when an entry is missing.
   void load(serialize::InputArchive& archive);
 
  private:

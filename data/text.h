@@ -14,6 +14,7 @@ std::string read_text(const std::string& path);
 /// Text as numbers: every byte is one of 256 tokens.
 class ByteTokenizer {
  public:
+  /// Number of tokens: 256.
   std::int64_t size() const { return 256; }
   /// int64 (bytes).
   Tensor encode(std::string_view text) const;
@@ -28,6 +29,7 @@ class CharTokenizer {
   /// Throws Error when `text` is not UTF-8.
   explicit CharTokenizer(std::string_view text);
 
+  /// Number of tokens: distinct characters.
   std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
   /// Throws Error on a token that is not there.
   const std::string& character(std::int64_t token) const;

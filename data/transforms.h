@@ -11,9 +11,13 @@ namespace halftone::data::transforms {
 template <class InputBatch, class OutputBatch>
 class BatchTransform {
  public:
+  /// The template's arguments, by libtorch's names.
+  /// @{
   using InputBatchType = InputBatch;
   using OutputBatchType = OutputBatch;
+  /// @}
   virtual ~BatchTransform() = default;
+  /// The batch that `input` becomes.
   virtual OutputBatch apply_batch(InputBatch input) = 0;
 };
 
@@ -25,8 +29,12 @@ using Collation = BatchTransform<std::vector<SingleExample>, Batch>;
 template <class Input, class Output>
 class Transform : public BatchTransform<std::vector<Input>, std::vector<Output>> {
  public:
+  /// The template's arguments, by libtorch's names.
+  /// @{
   using InputType = Input;
   using OutputType = Output;
+  /// @}
+  /// The example that `input` becomes.
   virtual Output apply(Input input) = 0;
   std::vector<Output> apply_batch(std::vector<Input> inputs) override {
     std::vector<Output> outputs;

@@ -19,6 +19,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  /// Puts a job at the end of the queue.
   void submit(Job job);
   /// Drops the jobs that have not started.
   void clear();

@@ -59,13 +59,16 @@ class DataParallel {
     DataParallel& parallel_;
     bool before_;
   };
+  /// For all micro-batches of a step but the last.
   [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
   /// The optimizer's loss scaling, if it has one, decides together with the other ranks'.
   void attach(optim::Optimizer& optimizer);
+  /// The processes it trains on.
   ProcessGroup& group() const;
-  /// Buckets there are, and those that began while backward was still running, the last time.
+  /// Buckets there are.
   std::size_t bucket_count() const;
+  /// Those that began while backward was still running, the last time.
   std::size_t overlapped_buckets() const;
 
  private:

@@ -24,7 +24,9 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
+  /// Number of this process, from 0.
   virtual int rank() const = 0;
+  /// Number of processes.
   virtual int size() const = 0;
   /// Begins to replace a contiguous fp32 or fp64 tensor by its sum over all ranks, added in the order of the ranks: every
   /// rank gets the same bits, in every run. The tensor may be neither read nor written before wait().

@@ -28,10 +28,14 @@ class QueuedGroup : public ProcessGroup {
   void run(std::function<void()> operation);
 
   // --- On the group's thread only. A failure throws Error.
+  /// Replaces the numbers by their sum over all ranks, added in rank order.
   virtual void sum(float* data, std::int64_t count) = 0;
   virtual void sum(double* data, std::int64_t count) = 0;
+  /// Gives every rank the bytes of `root`.
   virtual void send_from(int root, void* data, std::size_t bytes) = 0;
+  /// Returns when all ranks are here.
   virtual void meet() = 0;
+  /// Whether any rank says so.
   virtual bool any_of(bool mine) = 0;
 
  private:

@@ -22,10 +22,12 @@ struct MemoryStats {
   std::size_t allocated = 0;  ///< in use now
   std::size_t peak = 0;       ///< most in use since the last reset
   std::size_t reserved = 0;   ///< held by the caching allocator, in use or free
-  std::array<std::size_t, kMemoryCategories> allocated_by{};
-  std::array<std::size_t, kMemoryCategories> peak_by{};
+  std::array<std::size_t, kMemoryCategories> allocated_by{};  ///< in use now, by category
+  std::array<std::size_t, kMemoryCategories> peak_by{};       ///< each category's own peak
 
+  /// In use now for one category.
   std::size_t allocated_of(MemoryCategory category) const { return allocated_by[static_cast<int>(category)]; }
+  /// Most in use for one category since the last reset.
   std::size_t peak_of(MemoryCategory category) const { return peak_by[static_cast<int>(category)]; }
 };
 
@@ -58,11 +60,15 @@ class Allocator {
   /// At least `bytes` bytes aligned to 64; never null for bytes > 0. Throws Error naming the request and what
   /// is in use by category when memory runs out.
   virtual void* allocate(std::size_t bytes, MemoryCategory category) = 0;
+  /// Takes back what allocate() gave for the same number of bytes; `category` is the present one.
   virtual void free(void* block, std::size_t bytes, MemoryCategory category) noexcept = 0;
   /// Moves `bytes` from one category's count to another's.
   virtual void recategorise(std::size_t bytes, MemoryCategory from, MemoryCategory to) noexcept = 0;
+  /// What is in use now.
   virtual MemoryStats stats() const = 0;
+  /// Sets every peak to what is in use now.
   virtual void reset_peak() = 0;
+  /// Gives cached free blocks back to the system.
   virtual void empty_cache() = 0;
 };
 

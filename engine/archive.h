@@ -23,8 +23,11 @@ class OutputArchive {
   void write(const std::string& key, const OutputArchive& nested);
   /// Everything of a dictionary, under its own names.
   void write(const StateDict& state);
+  /// What was written so far.
   const StateDict& state() const { return state_; }
 
+  /// Writes it as safetensors to a file, a stream or a function that takes bytes and returns how many it
+  /// took. Throws Error when that fails.
   void save_to(const std::string& path) const;
   void save_to(std::ostream& stream) const;
   void save_to(const std::function<std::size_t(const void*, std::size_t)>& writer) const;
@@ -49,8 +52,10 @@ class InputArchive {
   bool try_read(const std::string& key, InputArchive& nested);
   /// The names on this level, without those inside nested archives.
   std::vector<std::string> keys() const;
+  /// All entries.
   const StateDict& state() const { return state_; }
 
+  /// Reads a file, a stream or `bytes` bytes in memory. Throws Error when it is damaged.
   void load_from(const std::string& path, std::optional<Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<Device> device = std::nullopt);
   void load_from(const char* data, std::size_t bytes, std::optional<Device> device = std::nullopt);

@@ -16,23 +16,27 @@ namespace halftone {
 /// malloc.
 template <class T>
 struct CachedAllocator {
+  /// What a standard allocator has to say.
   using value_type = T;
 
   CachedAllocator() = default;
   template <class U>
   CachedAllocator(const CachedAllocator<U>&) {}
 
+  /// Room for `count` elements. Throws Error when memory runs out.
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     if (is_small(bytes)) return static_cast<T*>(detail::pool_allocate(bytes));
     return static_cast<T*>(allocator_for(kCPU).allocate(bytes, MemoryCategory::kTemporary));
   }
+  /// Takes it back, on any thread.
   void deallocate(T* block, std::size_t count) noexcept {
     const std::size_t bytes = count * sizeof(T);
     if (is_small(bytes)) return detail::pool_free(block, bytes);
     allocator_for(kCPU).free(block, bytes, MemoryCategory::kTemporary);
   }
 
+  /// All are alike: what one allocates, another frees.
   friend bool operator==(const CachedAllocator&, const CachedAllocator&) { return true; }
 
  private:

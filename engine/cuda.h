@@ -60,13 +60,16 @@ class Stream {
   /// The stream on which this thread enqueues work for `device`.
   static Stream current(Device device = Device(kCUDA));
 
+  /// Where its work runs.
   Device device() const { return device_; }
   /// The cudaStream_t.
   void* handle() const { return handle_.get(); }
   /// Whether all its work is done.
   bool query() const;
+  /// Waits until all its work is done.
   void synchronize() const;
 
+  /// Whether both are the same queue.
   friend bool operator==(const Stream& a, const Stream& b) {
     return a.device_ == b.device_ && a.handle() == b.handle();
   }
@@ -100,7 +103,9 @@ class Event {
   void record(const Stream& stream = Stream::current());
   /// Work enqueued on `stream` from now on waits for the mark.
   void block(const Stream& stream) const;
+  /// Whether the mark has passed; true before record().
   bool query() const;
+  /// Waits until the mark has passed.
   void synchronize() const;
   /// Milliseconds from this mark to `end`; both must have been made with timing and have passed.
   float elapsed_time(const Event& end) const;

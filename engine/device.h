@@ -25,15 +25,21 @@ class Device {
   Device(const std::string& text);
   Device(const char* text) : Device(std::string(text)) {}
 
+  /// Its kind.
   DeviceType type() const { return type_; }
+  /// Its number, -1 for the current one.
   std::int8_t index() const { return index_; }
+  /// Whether it names a number.
   bool has_index() const { return index_ >= 0; }
+  /// Whether it is the host.
   bool is_cpu() const { return type_ == kCPU; }
+  /// Whether it is a CUDA device.
   bool is_cuda() const { return type_ == kCUDA; }
 
   /// "cpu", "cuda" or "cuda:1".
   std::string str() const;
 
+  /// Whether kind and number are the same; "cuda" is not "cuda:0".
   friend bool operator==(const Device&, const Device&) = default;
 
  private:

@@ -29,29 +29,35 @@ class Dims {
 
   std::size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
+  /// The numbers, one after another.
   const std::int64_t* data() const { return values_.data(); }
   const std::int64_t* begin() const { return values_.data(); }
   const std::int64_t* end() const { return values_.data() + count_; }
   std::int64_t* begin() { return values_.data(); }
   std::int64_t* end() { return values_.data() + count_; }
+  /// The i-th, < size(); not checked.
   std::int64_t operator[](std::size_t i) const { return values_[i]; }
   std::int64_t& operator[](std::size_t i) { return values_[i]; }
   std::int64_t back() const { return values_[count_ - 1u]; }
   std::int64_t& back() { return values_[count_ - 1u]; }
 
+  /// Adds a number at the end. Throws Error when there are eight.
   void push_back(std::int64_t value) {
     check_count(count_ + 1u);
     values_[count_++] = value;
   }
+  /// Puts a number before the one at `position`. Throws Error when there are eight.
   void insert(std::size_t position, std::int64_t value) {
     push_back(value);
     std::rotate(begin() + position, end() - 1, end());
   }
+  /// Takes one out.
   void erase(std::size_t position) {
     std::copy(begin() + position + 1, end(), begin() + position);
     --count_;
   }
 
+  /// Whether both are the same list.
   friend bool operator==(const Dims& a, const Dims& b) {
     return a.count_ == b.count_ && std::equal(a.begin(), a.end(), b.begin());
   }
@@ -85,21 +91,26 @@ class IntArrayRef {
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  /// The numbers, one after another.
   const std::int64_t* data() const { return data_; }
   const std::int64_t* begin() const { return data_; }
   const std::int64_t* end() const { return data_ + size_; }
+  /// The i-th, < size(); not checked.
   std::int64_t operator[](std::size_t i) const { return data_[i]; }
   /// Throws Error when there is no element `i`.
   std::int64_t at(std::size_t i) const;
   /// Throws Error unless the part lies inside.
   IntArrayRef slice(std::size_t start, std::size_t length) const;
   IntArrayRef slice(std::size_t start) const { return slice(start, size_ - std::min(start, size_)); }
+  /// Whether both are the same list.
   bool equals(IntArrayRef other) const { return *this == other; }
   std::int64_t front() const { return data_[0]; }
   std::int64_t back() const { return data_[size_ - 1]; }
   std::vector<std::int64_t> vec() const { return {begin(), end()}; }
+  /// A copy that owns its numbers. Throws Error when there are more than eight.
   Dims dims() const { return {data_, size_}; }
 
+  /// Whether both are the same list.
   friend bool operator==(IntArrayRef a, IntArrayRef b) {
     return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
   }
@@ -120,9 +131,13 @@ class OptionalIntArrayRef {
   OptionalIntArrayRef(const std::int64_t& one) : values_(one), has_value_(true) {}
   OptionalIntArrayRef(std::initializer_list<std::int64_t> values) : values_(values), has_value_(true) {}
 
+  /// Whether there are any.
   bool has_value() const { return has_value_; }
+  /// Whether there are any.
   explicit operator bool() const { return has_value_; }
+  /// The dimensions; empty when there are none.
   IntArrayRef operator*() const { return values_; }
+  /// The dimensions, or else `other`.
   IntArrayRef value_or(IntArrayRef other) const { return has_value_ ? values_ : other; }
 
  private:

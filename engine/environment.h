@@ -7,7 +7,7 @@ namespace halftone {
 
 /// An environment variable that the library reads.
 struct EnvironmentVariable {
-  const char* name;
+  const char* name;    ///< as the shell has it
   const char* effect;  ///< one line for people
 
   /// What it is set to, or null.

@@ -24,8 +24,10 @@ class Error : public std::runtime_error {
   /// The operator or component that refused, e.g. "matmul" or "GradScaler".
   const std::string& op() const { return op_; }
   /// The same as `what()`, by libtorch's names.
+  /// @{
   std::string msg() const { return what(); }
   const char* what_without_backtrace() const noexcept { return what(); }
+  /// @}
 
  private:
   std::string op_;

@@ -31,23 +31,34 @@ enum Reduction : std::int8_t { None, Mean, Sum };
 
 // --- Factories (ops/factories.cpp)
 // -----------------------------------------------------------------------------
+/// Uninitialised.
 Tensor empty(IntArrayRef size, const TensorOptions& options = {});
+/// Uninitialised, with these strides (in elements).
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options = {});
+/// Every element 0.
 Tensor zeros(IntArrayRef size, const TensorOptions& options = {});
+/// Every element 1.
 Tensor ones(IntArrayRef size, const TensorOptions& options = {});
 /// The dtype defaults to the value's: float for numbers with a fraction, int64 for integers, bool for bool.
 Tensor full(IntArrayRef size, const Scalar& value, const TensorOptions& options = {});
+/// Uninitialised, with the shape of `self`, and its dtype and device unless others are named.
 Tensor empty_like(const Tensor& self, const TensorOptions& options = {});
+/// 0 in the shape of `self`, in its dtype and on its device unless others are named.
 Tensor zeros_like(const Tensor& self, const TensorOptions& options = {});
+/// 1 in the shape of `self`, in its dtype and on its device unless others are named.
 Tensor ones_like(const Tensor& self, const TensorOptions& options = {});
+/// One value in the shape of `self`, in its dtype and on its device unless others are named.
 Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options = {});
+/// A 0-d tensor, in the default dtype unless another is named.
 Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {});
 /// int64 when all three are integers.
 Tensor arange(const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {});
+/// `steps` numbers from start to end inclusive, equally far apart.
 Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t steps = 100,
                 const TensorOptions& options = {});
+/// (n, n) or (n, m): 1 on the diagonal, 0 elsewhere.
 Tensor eye(std::int64_t n, const TensorOptions& options = {});
 Tensor eye(std::int64_t n, std::int64_t m, const TensorOptions& options = {});
 /// Uniform on [0, 1).
@@ -56,11 +67,14 @@ Tensor rand(IntArrayRef size, std::optional<Generator> generator, const TensorOp
 /// Standard normal.
 Tensor randn(IntArrayRef size, const TensorOptions& options = {});
 Tensor randn(IntArrayRef size, std::optional<Generator> generator, const TensorOptions& options = {});
+/// Uniform on [0, 1), in the shape of `self`, in its dtype and on its device unless others are named.
 Tensor rand_like(const Tensor& self, const TensorOptions& options = {});
+/// Standard normal, in the shape of `self`, in its dtype and on its device unless others are named.
 Tensor randn_like(const Tensor& self, const TensorOptions& options = {});
 /// Integers in [low, high); int64 unless a dtype is named.
 Tensor randint(std::int64_t high, IntArrayRef size, const TensorOptions& options = {});
 Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef size, const TensorOptions& options = {});
+/// 0 .. n - 1 in random order; int64 unless a dtype is named.
 Tensor randperm(std::int64_t n, const TensorOptions& options = {});
 Tensor randperm(std::int64_t n, std::optional<Generator> generator, const TensorOptions& options = {});
 /// A tensor over foreign memory, which must outlive it (or is freed by `deleter`).
@@ -80,6 +94,7 @@ Tensor to_device(const Tensor& self, Device device, bool non_blocking = false);
 /// `self` if it is there already. Throws Error without a CUDA device.
 Tensor pin_memory(const Tensor& self);
 Tensor clone(const Tensor& self);
+/// The same elements in row-major order without gaps: `self` itself if they lie so already, else a copy.
 Tensor contiguous(const Tensor& self);
 /// Out of place: `src` in self's shape and dtype; `value` everywhere.
 Tensor copy(const Tensor& self, const Tensor& src);
@@ -88,6 +103,7 @@ Tensor fill(const Tensor& self, const Scalar& value);
 Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking = false);
 Tensor& fill_(Tensor& self, const Scalar& value);
 Tensor& fill_(Tensor& self, const Tensor& value);
+/// Writes 0 everywhere.
 Tensor& zero_(Tensor& self);
 
 // --- Arithmetic (ops/arithmetic.cpp): broadcasting, PyTorch's type promotion
@@ -96,6 +112,7 @@ Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor sub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
+/// other - alpha * self.
 Tensor rsub(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 Tensor rsub(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor mul(const Tensor& self, const Tensor& other);
@@ -160,9 +177,12 @@ Tensor signbit(const Tensor& self);
 Tensor isnan(const Tensor& self);
 Tensor isinf(const Tensor& self);
 Tensor isfinite(const Tensor& self);
+/// Whether shapes and all elements are the same; NaN is not equal to itself. Waits for the device.
 bool equal(const Tensor& self, const Tensor& other);
+/// Whether isclose() holds everywhere. Waits for the device.
 bool allclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
               bool equal_nan = false);
+/// |self - other| <= atol + rtol |other|, element by element; with equal_nan NaN is close to NaN.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
                bool equal_nan = false);
 
@@ -209,7 +229,9 @@ Tensor digamma(const Tensor& self);
 Tensor polygamma(std::int64_t n, const Tensor& self);
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min = std::nullopt,
              const std::optional<Scalar>& max = std::nullopt);
+/// The larger of each element and the bound; NaN stays.
 Tensor clamp_min(const Tensor& self, const Scalar& min);
+/// The smaller of each element and the bound; NaN stays.
 Tensor clamp_max(const Tensor& self, const Scalar& max);
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan = std::nullopt,
                   std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt);
@@ -300,39 +322,53 @@ Tensor linear_gelu(const Tensor& input, const Tensor& weight);
 // --- Shape (ops/view.cpp: aliases; ops/shape.cpp: copies)
 // -------------------------------------------------------
 Tensor view(const Tensor& self, IntArrayRef size);
+/// The same elements in another shape, of which one size may be -1: a view where strides allow, else a copy.
 Tensor reshape(const Tensor& self, IntArrayRef shape);
 Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                   std::optional<std::int64_t> storage_offset = std::nullopt);
 Tensor transpose(const Tensor& self, std::int64_t dim0, std::int64_t dim1);
+/// A view with rows and columns of a matrix exchanged, of fewer dimensions as it is. Throws Error above two.
 Tensor t(const Tensor& self);
 Tensor permute(const Tensor& self, IntArrayRef dims);
+/// A view with one dimension (or several) moved to another place; the others keep their order.
 Tensor movedim(const Tensor& self, std::int64_t source, std::int64_t destination);
 Tensor expand(const Tensor& self, IntArrayRef size, bool implicit = false);
+/// The same as expand(other.sizes()).
 Tensor expand_as(const Tensor& self, const Tensor& other);
 Tensor squeeze(const Tensor& self);
 Tensor squeeze(const Tensor& self, std::int64_t dim);
 Tensor unsqueeze(const Tensor& self, std::int64_t dim);
+/// Dimensions start_dim .. end_dim joined into one: a view where strides allow, else a copy.
 Tensor flatten(const Tensor& self, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
+/// A view with one dimension split into several sizes, of which one may be -1.
 Tensor unflatten(const Tensor& self, std::int64_t dim, IntArrayRef sizes);
+/// A view of `length` slices along dim, from `start` on. Throws Error when there are fewer.
 Tensor narrow(const Tensor& self, std::int64_t dim, std::int64_t start, std::int64_t length);
 Tensor select(const Tensor& self, std::int64_t dim, std::int64_t index);
 Tensor slice(const Tensor& self, std::int64_t dim = 0, std::optional<std::int64_t> start = std::nullopt,
              std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1);
 Tensor diagonal(const Tensor& self, std::int64_t offset = 0, std::int64_t dim1 = 0, std::int64_t dim2 = 1);
+/// Views of pieces along dim, of split_size each (the last may be smaller), or of these sizes.
 std::vector<Tensor> split(const Tensor& self, std::int64_t split_size, std::int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& self, IntArrayRef split_sizes, std::int64_t dim = 0);
+/// Views of at most `chunks` pieces of equal size along dim (the last may be smaller).
 std::vector<Tensor> chunk(const Tensor& self, std::int64_t chunks, std::int64_t dim = 0);
+/// Views of the slices along dim, without that dimension.
 std::vector<Tensor> unbind(const Tensor& self, std::int64_t dim = 0);
 /// A contiguous copy of `self` with the window (size, stride, storage_offset; counted in that copy) replaced
 /// by `src`: the gradient of a write through a view. The window must not overlap itself.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::int64_t storage_offset);
 Tensor cat(const TensorList& tensors, std::int64_t dim = 0);
+/// The same as cat().
 Tensor concat(const TensorList& tensors, std::int64_t dim = 0);
 Tensor stack(const TensorList& tensors, std::int64_t dim = 0);
 Tensor flip(const Tensor& self, IntArrayRef dims);
 Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims = {});
+/// Copies side by side, as many in each dimension as `repeats` says; more repeats than dimensions add some in
+/// front.
 Tensor repeat(const Tensor& self, IntArrayRef repeats);
+/// Each slice along dim `repeats` times in a row; without a dim, each element of the flattened tensor.
 Tensor repeat_interleave(const Tensor& self, std::int64_t repeats,
                          std::optional<std::int64_t> dim = std::nullopt);
 Tensor tril(const Tensor& self, std::int64_t diagonal = 0);
@@ -367,6 +403,7 @@ Tensor index_put(const Tensor& self, const TensorList& indices, const Tensor& va
 Tensor& index_put_(Tensor& self, const TensorList& indices, const Tensor& values, bool accumulate = false);
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value);
+/// The elements where the mask, which broadcasts, is true: one dimension. Waits for the device.
 Tensor masked_select(const Tensor& self, const Tensor& mask);
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other);
 Tensor where(const Tensor& condition, const Scalar& self, const Tensor& other);
@@ -375,11 +412,13 @@ Tensor nonzero(const Tensor& self);
 std::tuple<Tensor, Tensor> topk(const Tensor& self, std::int64_t k, std::int64_t dim = -1,
                                 bool largest = true, bool sorted = true);
 std::tuple<Tensor, Tensor> sort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
+/// Indices (int64) that sort along dim.
 Tensor argsort(const Tensor& self, std::int64_t dim = -1, bool descending = false);
 /// For each element, how many of the sorted sequence are smaller (with `right`: not larger). A sequence of
 /// several dimensions is searched row by row. Results are int64 or int32.
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32 = false,
                     bool right = false);
+/// One more dimension: 1 at the class, 0 elsewhere (int64). num_classes -1: largest class plus one.
 Tensor one_hot(const Tensor& self, std::int64_t num_classes = -1);
 
 // --- Softmax, embedding, dropout
@@ -541,14 +580,21 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, std::int64_
 
 // --- Random numbers in place (ops/random.cpp)
 // ------------------------------------------------------------------
+/// Uniform on [from, to).
 Tensor& uniform_(Tensor& self, double from = 0, double to = 1,
                  std::optional<Generator> generator = std::nullopt);
+/// Normal, with this mean and standard deviation.
 Tensor& normal_(Tensor& self, double mean = 0, double std = 1,
                 std::optional<Generator> generator = std::nullopt);
+/// 1 with probability p, 0 otherwise.
 Tensor& bernoulli_(Tensor& self, double p = 0.5, std::optional<Generator> generator = std::nullopt);
+/// 1 with the probability that the element says, 0 otherwise.
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator = std::nullopt);
+/// Integers in [from, to).
 Tensor& random_(Tensor& self, std::int64_t from, std::int64_t to,
                 std::optional<Generator> generator = std::nullopt);
+/// Indices (int64) drawn with the weights in each row: (num_samples) or (N, num_samples). Throws Error when
+/// there are too few to draw without replacement.
 Tensor multinomial(const Tensor& self, std::int64_t num_samples, bool replacement = false,
                    std::optional<Generator> generator = std::nullopt);
 

@@ -24,14 +24,18 @@ class Generator {
   explicit Generator(std::uint64_t seed = kDefaultSeed);
 
   void set_current_seed(std::uint64_t seed);  ///< restarts the stream
+  /// What the stream was started with.
   std::uint64_t current_seed() const;
 
   /// Reserves `blocks` Philox blocks (four 32-bit numbers each) and returns where they start.
   PhiloxState reserve(std::uint64_t blocks);
 
+  /// Where the next numbers come from.
   PhiloxState state() const;
+  /// Goes on from there.
   void set_state(PhiloxState state);
 
+  /// libtorch's default seed.
   static constexpr std::uint64_t kDefaultSeed = 67280421310721ULL;
 
  private:
@@ -44,7 +48,7 @@ class Generator {
 /// A position in the process-wide stream as two integers, which operators take as arguments and keep for
 /// backward. One that counts from a captured graph's counter has a negative offset.
 struct PhiloxPlace {
-  std::int64_t seed, offset;
+  std::int64_t seed, offset;  ///< as in PhiloxState
 
   explicit PhiloxPlace(const PhiloxState& state);
   PhiloxPlace(std::int64_t seed, std::int64_t offset) : seed(seed), offset(offset) {}

@@ -103,7 +103,7 @@ HALFTONE_HD constexpr double integer_to_odd(T value) {
 /// two Half values is a float; every conversion rounds once, ties to even. The default constructor leaves the
 /// value uninitialised.
 struct Half {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< sign, exponent and fraction, from the highest down
 
   Half() = default;
   HALFTONE_HD constexpr Half(float value) : bits(detail::float_to_half_bits(value)) {}
@@ -119,20 +119,25 @@ struct Half {
     return result;
   }
 
+  /// Exact.
   HALFTONE_HD constexpr operator float() const { return detail::half_bits_to_float(bits); }
 
+  /// Exact, of NaN too.
   HALFTONE_HD constexpr Half operator-() const {
     return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u));
   }
+  /// In float, rounded once.
+  /// @{
   HALFTONE_HD constexpr Half& operator+=(float other) { return *this = float(*this) + other; }
   HALFTONE_HD constexpr Half& operator-=(float other) { return *this = float(*this) - other; }
   HALFTONE_HD constexpr Half& operator*=(float other) { return *this = float(*this) * other; }
   HALFTONE_HD constexpr Half& operator/=(float other) { return *this = float(*this) / other; }
+  /// @}
 };
 
 /// bfloat16: the upper half of a float32. Same rules as `Half`.
 struct BFloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< sign, exponent and fraction, from the highest down
 
   BFloat16() = default;
   HALFTONE_HD constexpr BFloat16(float value) : bits(detail::float_to_bfloat16_bits(value)) {}
@@ -148,15 +153,20 @@ struct BFloat16 {
     return result;
   }
 
+  /// Exact.
   HALFTONE_HD constexpr operator float() const { return detail::bfloat16_bits_to_float(bits); }
 
+  /// Exact, of NaN too.
   HALFTONE_HD constexpr BFloat16 operator-() const {
     return from_bits(static_cast<std::uint16_t>(bits ^ 0x8000u));
   }
+  /// In float, rounded once.
+  /// @{
   HALFTONE_HD constexpr BFloat16& operator+=(float other) { return *this = float(*this) + other; }
   HALFTONE_HD constexpr BFloat16& operator-=(float other) { return *this = float(*this) - other; }
   HALFTONE_HD constexpr BFloat16& operator*=(float other) { return *this = float(*this) * other; }
   HALFTONE_HD constexpr BFloat16& operator/=(float other) { return *this = float(*this) / other; }
+  /// @}
 };
 
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
@@ -171,6 +181,7 @@ class numeric_limits<halftone::Half> {
   using T = halftone::Half;
 
  public:
+  /// @cond What the standard says of every member.
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = true;
   static constexpr bool is_iec559 = true, is_bounded = true, is_modulo = false, traps = false;
@@ -187,6 +198,7 @@ class numeric_limits<halftone::Half> {
   static constexpr T quiet_NaN() noexcept { return T::from_bits(0x7e00); }
   static constexpr T signaling_NaN() noexcept { return T::from_bits(0x7d00); }
   static constexpr T denorm_min() noexcept { return T::from_bits(0x0001); }
+  /// @endcond
 };
 
 /// Limits of bfloat16.
@@ -195,6 +207,7 @@ class numeric_limits<halftone::BFloat16> {
   using T = halftone::BFloat16;
 
  public:
+  /// @cond What the standard says of every member.
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = true;
   static constexpr bool is_iec559 = false, is_bounded = true, is_modulo = false, traps = false;
@@ -211,6 +224,7 @@ class numeric_limits<halftone::BFloat16> {
   static constexpr T quiet_NaN() noexcept { return T::from_bits(0x7fc0); }
   static constexpr T signaling_NaN() noexcept { return T::from_bits(0x7fa0); }
   static constexpr T denorm_min() noexcept { return T::from_bits(0x0001); }
+  /// @endcond
 };
 
 }  // namespace std

@@ -24,8 +24,11 @@ class Slice {
   Slice(std::optional<std::int64_t> start = std::nullopt, std::optional<std::int64_t> stop = std::nullopt,
         std::optional<std::int64_t> step = std::nullopt)
       : start_(start), stop_(stop), step_(step.value_or(1)) {}
+  /// The first index; counts from the end when negative.
   std::optional<std::int64_t> start() const { return start_; }
+  /// The one behind the last.
   std::optional<std::int64_t> stop() const { return stop_; }
+  /// The distance of the indices, 1 unless given.
   std::int64_t step() const { return step_; }
 
  private:
@@ -37,6 +40,7 @@ class Slice {
 /// bool mask).
 class TensorIndex {
  public:
+  /// What stands there.
   enum class Kind : std::uint8_t { kNone, kEllipsis, kInteger, kBoolean, kSlice, kTensor };
 
   TensorIndex(std::nullopt_t) : kind_(Kind::kNone) {}
@@ -49,10 +53,15 @@ class TensorIndex {
   TensorIndex(Slice slice) : kind_(Kind::kSlice), slice_(slice) {}
   TensorIndex(const Tensor& tensor);
 
+  /// Which of them this is.
   Kind kind() const { return kind_; }
+  /// Of kInteger.
   std::int64_t integer() const { return integer_; }
+  /// Of kBoolean.
   bool boolean() const { return integer_ != 0; }
+  /// Of kSlice.
   const Slice& slice() const { return slice_; }
+  /// Of kTensor only.
   const Tensor& tensor() const { return *tensor_; }
 
  private:

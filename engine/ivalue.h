@@ -29,6 +29,8 @@ class IValue {
   IValue(std::vector<std::int64_t> value);
   IValue(IntArrayRef value);
 
+  /// What kind of value it holds; isNone(): none at all.
+  /// @{
   bool isNone() const;
   bool isBool() const;
   bool isInt() const;
@@ -36,14 +38,17 @@ class IValue {
   bool isTensor() const;
   bool isString() const;
   bool isIntList() const;
+  /// @}
 
   /// Each throws Error when the value is of another kind.
+  /// @{
   bool toBool() const;
   std::int64_t toInt() const;
   double toDouble() const;
   const Tensor& toTensor() const;
   const std::string& toStringRef() const;
   const std::vector<std::int64_t>& toIntVector() const;
+  /// @}
 
  private:
   template <class T>

@@ -97,6 +97,8 @@ using ArrayRef = typename detail::ArrayRefOf<T>::type;
 /// torch::linalg's functions.
 namespace linalg {
 
+/// halftone's function of that name with `linalg_` before it.
+/// @{
 inline Tensor norm(const Tensor& self, const std::optional<Scalar>& ord = std::nullopt,
                    OptionalIntArrayRef dim = std::nullopt, bool keepdim = false,
                    OptionalDtype dtype = std::nullopt) {
@@ -121,14 +123,17 @@ inline Tensor matrix_norm(const Tensor& self, std::string_view ord = "fro", IntA
 inline Tensor multi_dot(const TensorList& tensors) { return linalg_multi_dot(tensors); }
 inline Tensor matmul(const Tensor& self, const Tensor& other) { return linalg_matmul(self, other); }
 inline Tensor matrix_power(const Tensor& self, std::int64_t n) { return linalg_matrix_power(self, n); }
+/// @}
 
 }  // namespace linalg
 
 /// torch::special's functions.
 namespace special {
 
+/// log |Gamma(x)|: lgamma().
 inline Tensor gammaln(const Tensor& self) { return halftone::lgamma(self); }
 inline Tensor digamma(const Tensor& self) { return halftone::digamma(self); }
+/// The derivative of log Gamma: digamma().
 inline Tensor psi(const Tensor& self) { return halftone::digamma(self); }
 inline Tensor polygamma(std::int64_t n, const Tensor& self) { return halftone::polygamma(n, self); }
 inline Tensor erf(const Tensor& self) { return halftone::erf(self); }
@@ -136,6 +141,7 @@ inline Tensor erfc(const Tensor& self) { return halftone::erfc(self); }
 inline Tensor erfinv(const Tensor& self) { return halftone::erfinv(self); }
 inline Tensor exp2(const Tensor& self) { return halftone::exp2(self); }
 inline Tensor expm1(const Tensor& self) { return halftone::expm1(self); }
+/// 1 / (1 + exp(-x)): sigmoid().
 inline Tensor expit(const Tensor& self) { return halftone::sigmoid(self); }
 inline Tensor log1p(const Tensor& self) { return halftone::log1p(self); }
 inline Tensor logit(const Tensor& self, std::optional<double> eps = std::nullopt) {

@@ -45,6 +45,7 @@ Tensor feature_dropout(const Tensor& input, double p, bool train);
 /// Dropout that keeps mean and variance of what SELU gives: dropped elements become SELU's limit at minus
 /// infinity.
 Tensor alpha_dropout(const Tensor& input, double p, bool train);
+/// alpha_dropout of whole channels of (N, C, ...).
 Tensor feature_alpha_dropout(const Tensor& input, double p, bool train);
 Tensor& feature_dropout_(Tensor& self, double p, bool train);
 Tensor& alpha_dropout_(Tensor& self, double p, bool train);
@@ -65,6 +66,7 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor&
 // ----------------------------------------------------------------------------------------
 /// Maxima of windows chosen so that the output has the given size, and where in its plane each stood.
 std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size);
+/// The same for (N, C, H, W) or (C, H, W).
 std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, IntArrayRef output_size);
 /// The largest value of each window (kernel_size) of (N, C, H, W) or (C, H, W), and where in its plane it
 /// stood. The windows lie at random, output_size of them per plane (Graham, arXiv:1412.6071). random_samples:
@@ -86,6 +88,7 @@ Tensor norm_except_dim(const Tensor& v, std::int64_t pow = 2, std::int64_t dim =
 Tensor _weight_norm(const Tensor& v, const Tensor& g, std::int64_t dim = 0);
 /// (N, C r^2, H, W) -> (N, C, H r, W r), and back.
 Tensor pixel_shuffle(const Tensor& self, std::int64_t upscale_factor);
+/// (N, C, H r, W r) to (N, C r^2, H, W), r the downscale_factor.
 Tensor pixel_unshuffle(const Tensor& self, std::int64_t downscale_factor);
 /// x1^T A_k x2 + b_k for every k: (..., I1), (..., I2), weight (O, I1, I2).
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias);
@@ -112,10 +115,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
 /// One step: input (N, I), hidden state(s) (N, H), weights (G H, I) and (G H, H), biases (G H) or undefined.
 std::tuple<Tensor, Tensor> lstm_cell(const Tensor& input, const TensorList& hx, const Tensor& w_ih,
                                      const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh);
+/// The same for a GRU cell; one hidden state.
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh);
+/// The same for a plain cell: tanh of the sums.
 Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                      const Tensor& b_ih, const Tensor& b_hh);
+/// The same for a plain cell: max(sums, 0).
 Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                      const Tensor& b_ih, const Tensor& b_hh);
 /// What an LSTM cell does after its matrix products: `gates` (N, 4 H) are the sums for input, forget,
@@ -144,24 +150,36 @@ Tensor rnn_layer(const Tensor& input_gates, const Tensor& w_hh, const Tensor& hx
 
 // --- Losses (ops/composed_loss.cpp): composed; half operands are computed in fp32, and in an autocast region
 // the result is fp32
+/// x where the target is 1, max(0, margin - x) where it is -1.
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin = 1.0,
                             Reduction::Reduction reduction = Reduction::Mean);
+/// Of (N, D) each: 1 - cos where the target (N) is 1, max(0, cos - margin) where it is -1.
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin = 0.0, Reduction::Reduction reduction = Reduction::Mean);
+/// max(0, -target (input1 - input2) + margin); target 1: the first should be larger, -1: the second.
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin = 0.0, Reduction::Reduction reduction = Reduction::Mean);
+/// Scores (N, C), target (N) of classes: sums of max(0, margin - x[target] + x[i])^p, p 1 or 2, over the
+/// other classes, divided by C. weight: one factor per class.
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p = 1,
                          const Scalar& margin = 1, const Tensor& weight = {},
                          Reduction::Reduction reduction = Reduction::Mean);
+/// Scores (N, C), target (N, C) of classes, ended by -1: sums of max(0, 1 - (x[target] - x[i])) over targets
+/// and other classes, divided by C.
 Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
                               Reduction::Reduction reduction = Reduction::Mean);
+/// Logits (N, C), target (N, C) of 0 and 1: binary cross entropies, averaged over the classes.
 Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight = {},
                                    Reduction::Reduction reduction = Reduction::Mean);
+/// log(1 + exp(-target x)); targets are 1 and -1.
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target,
                         Reduction::Reduction reduction = Reduction::Mean);
+/// max(0, |anchor - positive| - |anchor - negative| + margin) of three (N, D), p-norms; swap: the nearer of
+/// anchor and positive counts for the negative.
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin = 1.0, double p = 2, double eps = 1e-6, bool swap = false,
                            Reduction::Reduction reduction = Reduction::Mean);
+/// exp(x) - t x (log_input), or x - t log(x + eps); full adds Stirling's term for targets above 1.
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
                         Reduction::Reduction reduction);
 /// Connectionist temporal classification (Graves et al., ICML 2006; ops/ctc_loss.cpp): log_probs (T, N, C) or

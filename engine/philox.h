@@ -9,7 +9,7 @@ namespace halftone::philox {
 
 /// The four random numbers of one counter value.
 struct Block {
-  std::uint32_t word[4];
+  std::uint32_t word[4];  ///< uniform, 32 bits each
 };
 
 /// One round of Philox 4x32: two 32 x 32 -> 64 multiplications whose halves are crossed and mixed with the
@@ -53,7 +53,7 @@ HALFTONE_HD constexpr double uniform(std::uint32_t high, std::uint32_t low) {
 
 /// Two independent normal numbers (mean 0, variance 1) from two words, by Box and Muller's method.
 struct NormalPair {
-  double first, second;
+  double first, second;  ///< from the cosine and the sine
 };
 HALFTONE_HD inline NormalPair normal(std::uint32_t a, std::uint32_t b) {
   const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(a) + 1.0) * 0x1p-32));  // of (0, 1]

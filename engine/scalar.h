@@ -21,11 +21,15 @@ class Scalar {
   Scalar(Half value) : Scalar(static_cast<float>(value)) {}
   Scalar(BFloat16 value) : Scalar(static_cast<float>(value)) {}
 
+  /// Made from a floating-point number.
   bool is_floating_point() const { return kind_ == Kind::kFloating; }
+  /// Made from a bool.
   bool is_boolean() const { return kind_ == Kind::kBool; }
+  /// Made from an integer that is no bool.
   bool is_integral() const { return kind_ == Kind::kInteger; }
 
-  // libtorch's names.
+  /// libtorch's names of these questions and of to().
+  /// @{
   bool isFloatingPoint() const { return is_floating_point(); }
   bool isBoolean() const { return is_boolean(); }
   bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_boolean()); }
@@ -38,21 +42,25 @@ class Scalar {
   std::int64_t toLong() const { return to_long(); }
   std::uint8_t toByte() const { return to<std::uint8_t>(); }
   bool toBool() const { return to<bool>(); }
+  /// @}
   /// The same number, whatever its kind.
   template <class T>
   bool equal(T number) const {
     return is_floating_point() || std::is_floating_point_v<T> ? to_double() == static_cast<double>(number)
                                                               : integer_ == static_cast<std::int64_t>(number);
   }
+  /// Of the same kind; of a bool, an integer.
   Scalar operator-() const { return is_floating_point() ? Scalar(-floating_) : Scalar(-integer_); }
 
   /// float64, int64 or bool.
   ScalarType type() const { return is_floating_point() ? kDouble : is_boolean() ? kBool : kLong; }
 
+  /// The number; integers beyond 2^53 are rounded.
   double to_double() const { return is_floating_point() ? floating_ : static_cast<double>(integer_); }
   /// Truncates towards zero; NaN gives 0 and out-of-range values saturate.
   std::int64_t to_long() const;
 
+  /// As bool: whether it is not 0. As an integer: see to_long(). As a floating type: rounded.
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, bool>) {

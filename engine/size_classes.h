@@ -9,8 +9,8 @@ namespace halftone {
 /// and a freed block serves every request of its class. `Unit`, a power of two, is the smallest block.
 template <std::size_t Unit>
 struct SizeClasses {
-  static constexpr int kCount = 4 * 48;
-  static constexpr std::size_t kLargestRequest = std::size_t{1} << 46;
+  static constexpr int kCount = 4 * 48;                                 ///< classes
+  static constexpr std::size_t kLargestRequest = std::size_t{1} << 46;  ///< in bytes
 
   /// The class of a request of 1 .. kLargestRequest bytes.
   static int of(std::size_t bytes) {

@@ -15,7 +15,9 @@ namespace halftone {
 /// are dotted paths ("state.0.exp_avg"), so one dictionary can hold another under a prefix.
 class StateDict {
  public:
+  /// What an entry can be.
   using Value = std::variant<Tensor, std::int64_t, double, bool, std::string>;
+  /// Its name and value.
   using Entry = std::pair<std::string, Value>;
 
   StateDict();
@@ -27,6 +29,7 @@ class StateDict {
 
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
+  /// All of them, in the order in which they were set.
   const std::vector<Entry>& entries() const { return entries_; }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
@@ -39,11 +42,13 @@ class StateDict {
 
   /// Each throws Error naming the entry when it is missing or of another kind. An integer reads as a number
   /// too.
+  /// @{
   Tensor tensor(std::string_view name) const;
   double number(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
   bool boolean(std::string_view name) const;
   std::string text(std::string_view name) const;
+  /// @}
 
   /// Adds every entry of `other` as "prefix.name".
   void add(const std::string& prefix, const StateDict& other);

@@ -20,10 +20,14 @@ class Storage final : public RefCounted {
   Storage(void* data, std::size_t bytes, Device device, std::function<void(void*)> deleter);
   ~Storage() override;
 
+  /// The first byte, in the device's memory; null when there are none.
   void* data() const { return data_; }
+  /// Its size, as asked for.
   std::size_t bytes() const { return bytes_; }
+  /// Where the memory is.
   Device device() const { return device_; }
 
+  /// How often it was written in place.
   std::uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   /// Notes a write in place by `op`.
   void bump_version(const char* op) {
@@ -33,12 +37,16 @@ class Storage final : public RefCounted {
   /// The operator that last wrote in place, or null.
   const char* last_write() const { return last_write_; }
 
+  /// What it counts as.
   MemoryCategory category() const { return category_; }
+  /// Counts it as something else.
   void set_category(MemoryCategory category);
 
   /// Counts graph nodes that hold this storage for backward; while any does, a temporary counts as saved.
+  /// @{
   void add_saved();
   void remove_saved();
+  /// @}
 
  private:
   void* data_;

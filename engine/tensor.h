@@ -40,50 +40,86 @@ class Tensor {
   Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
   // --- What it is ---
+  /// False for a handle of no tensor.
   bool defined() const { return static_cast<bool>(impl_); }
+  /// The only element, not 0. Throws Error unless there is exactly one. Waits for the device.
   explicit operator bool() const { return item<bool>(); }
   /// Same underlying tensor object.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  /// The tensor object behind the handle, or null.
+  /// @{
   TensorImpl* unsafe_impl() const { return impl_.get(); }
   const IntrusivePtr<TensorImpl>& impl_ptr() const { return impl_; }
+  /// @}
+  /// Lets go of it: undefined afterwards.
   void reset() { impl_.reset(); }
 
+  /// Number of dimensions, 0 for a number.
+  /// @{
   std::int64_t dim() const { return static_cast<std::int64_t>(impl().sizes.size()); }
   std::int64_t ndimension() const { return dim(); }
+  /// @}
+  /// One size per dimension. It must not outlive the tensor.
   IntArrayRef sizes() const { return impl().sizes; }
+  /// Distance of neighbours in each dimension, in elements.
   IntArrayRef strides() const { return impl().strides; }
-  /// Each throws Error when there is no dimension `d`: a 0-d tensor has none.
+  /// Of one dimension, counted from the end if negative. Throws Error when there is no such dimension: a 0-d
+  /// tensor has none.
+  /// @{
   std::int64_t size(std::int64_t d) const { return impl().sizes[own_dim("size", d)]; }
   std::int64_t stride(std::int64_t d) const { return impl().strides[own_dim("stride", d)]; }
+  /// @}
+  /// Number of elements.
   std::int64_t numel() const { return impl().numel; }
+  /// Elements between the start of the memory and the tensor's first.
   std::int64_t storage_offset() const { return impl().offset; }
+  /// Bytes of its elements, without gaps between them.
   std::size_t nbytes() const { return static_cast<std::size_t>(numel()) * element_size(); }
+  /// Bytes of one element.
+  /// @{
   std::size_t element_size() const { return halftone::element_size(scalar_type()); }
   std::int64_t itemsize() const { return static_cast<std::int64_t>(element_size()); }
+  /// @}
+  /// The element type.
+  /// @{
   ScalarType scalar_type() const { return impl().dtype; }
   ScalarType dtype() const { return impl().dtype; }
+  /// @}
+  /// Where its memory is.
   Device device() const { return impl().storage->device(); }
+  /// In host memory.
   bool is_cpu() const { return device().is_cpu(); }
+  /// In the memory of a CUDA device.
   bool is_cuda() const { return device().is_cuda(); }
+  /// The elements lie in row-major order without gaps.
   bool is_contiguous() const { return impl().is_contiguous; }
   /// Throws Error for a channels-last format, which halftone does not have.
   bool is_contiguous(MemoryFormat format) const {
     check_memory_format("is_contiguous", format);
     return is_contiguous();
   }
+  /// float16, bfloat16, float32 or float64.
   bool is_floating_point() const { return halftone::is_floating_point(scalar_type()); }
+  /// Its dtype and device, for making others like it.
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()); }
+  /// Always kStrided: halftone has no other.
   Layout layout() const { return kStrided; }
+  /// The number of its CUDA device, -1 on the CPU.
   std::int64_t get_device() const { return is_cpu() ? -1 : device().index(); }
+  /// For programs that ask: tensors are neither complex nor sparse, have no names, and storage where defined.
+  /// @{
   bool is_complex() const { return false; }
   bool is_sparse() const { return false; }
   bool has_storage() const { return defined(); }
   bool has_names() const { return false; }
+  /// @}
   /// Handles of this tensor, this one included.
   std::size_t use_count() const { return impl_ ? impl_->use_count() : 0; }
   /// Shares memory with `other`.
   bool is_alias_of(const Tensor& other) const { return &storage() == &other.storage(); }
+  /// The memory, which views share.
   Storage& storage() const { return *impl().storage; }
+  /// How often the memory was written in place.
   std::uint32_t _version() const { return storage().version(); }
   std::string toString() const;  ///< "CPUFloatType", "CUDAHalfType", ...
   void print() const;            ///< "[CPUFloatType [2, 3]]" to the standard error stream
@@ -98,6 +134,7 @@ class Tensor {
       fail("data_ptr", "asked for ", dtype_of<T>, " of a tensor of ", scalar_type());
     return reinterpret_cast<T*>(impl().data());
   }
+  /// The same for reading.
   template <class T>
   const T* const_data_ptr() const {
     return data_ptr<T>();
@@ -119,24 +156,36 @@ class Tensor {
   }
 
   // --- Autograd (autograd/tensor_autograd.cpp) ---
+  /// A leaf that takes gradients, or a result that has a history.
   bool requires_grad() const;
   /// Throws Error on integers and on results of operators.
   const Tensor& requires_grad_(bool requires_grad = true) const;
+  /// The same as requires_grad_().
   Tensor& set_requires_grad(bool requires_grad);
+  /// Not made by a recorded operator.
   bool is_leaf() const;
   /// The recorded operator that made the tensor; null for leaves.
   IntrusivePtr<autograd::Node> grad_fn() const;
-  /// The accumulated gradient; undefined before backward. A reference, so that it can be assigned.
+  /// The accumulated gradient; undefined before backward. mutable_grad() can be assigned to.
+  /// @{
   Tensor& mutable_grad() const;
   const Tensor& grad() const;
+  /// @}
+  /// Accumulates the gradients of this tensor into the leaves it depends on; see autograd::backward.
+  /// `gradient`: what to start from, 1 for a tensor of one element by default.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
                 bool create_graph = false) const;
   /// The same data, outside the graph.
   Tensor detach() const;
+  /// Takes this tensor itself out of the graph.
   Tensor& detach_();
+  /// The same as detach().
+  /// @{
   Tensor data() const { return detach(); }
   Tensor tensor_data() const { return detach(); }
   Tensor variable_data() const { return detach(); }
+  /// @}
+  /// Which result of grad_fn() it is.
   std::uint32_t output_nr() const { return impl().output_nr; }
   /// Replaces what this tensor's data is (storage, sizes, dtype), keeping identity, gradient and hooks.
   void set_data(const Tensor& new_data) const;
@@ -145,8 +194,11 @@ class Tensor {
     set_data(source);
     return const_cast<Tensor&>(*this);
   }
+  /// Keeps the gradient of a result too, in grad(). Throws Error when it requires none.
   void retain_grad() const;
+  /// Whether retain_grad() was called on a result.
   bool retains_grad() const;
+  /// Made by an operator that shares its input's memory, and recorded as such.
   bool is_view() const { return static_cast<bool>(impl().view_base); }
   /// Runs on this tensor's gradient during backward; a defined result replaces it. Returns the hook's number.
   unsigned register_hook(std::function<Tensor(Tensor)> hook) const;
@@ -158,10 +210,13 @@ class Tensor {
       return Tensor();
     }));
   }
+  /// Takes the hook of that number off again.
   void remove_hook(unsigned number) const;
 
   // --- Indexing (ops/indexing.cpp) ---
+  /// A view of row `index`. Throws Error when there is none.
   Tensor operator[](std::int64_t index) const { return select(0, index); }
+  /// The rows that an index tensor names, or the elements that a mask holds: index({index}).
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
@@ -170,6 +225,10 @@ class Tensor {
   Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& values);
 
   // --- Conversion ---
+  /// In another dtype or on another device, recorded for autograd; the tensor itself when nothing changes and
+  /// not `copy`. A copy to the host waits for the device; non_blocking: one from page-locked host memory lets
+  /// the host go on.
+  /// @{
   Tensor to(ScalarType dtype, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, bool non_blocking = false, bool copy = false) const;
   Tensor to(DeviceType device) const { return to(Device(device)); }
@@ -180,13 +239,16 @@ class Tensor {
   Tensor type_as(const Tensor& other) const { return to(other); }
   Tensor cpu() const { return to(Device(kCPU)); }
   Tensor cuda() const { return to(Device(kCUDA)); }
+  /// @}
   Tensor pin_memory() const { return halftone::pin_memory(*this); }
+  /// In page-locked host memory, which a CUDA device copies from without waiting.
   bool is_pinned() const;
   /// The memory is in use on `stream` too: after this tensor is gone it is handed out again only when that
   /// stream has passed this point.
   void record_stream(const cuda::Stream& stream) const;
 
   // --- Operators as methods ---
+  /// In float16: to(kHalf).
   Tensor half() const { return to(kHalf); }
   Tensor clone() const { return halftone::clone(*this); }
   Tensor clone(std::optional<MemoryFormat> format) const {
@@ -403,13 +465,16 @@ class Tensor {
     return halftone::transpose(*this, dim0, dim1);
   }
   Tensor t() const { return halftone::t(*this); }
-  /// Transposed: all dimensions reversed; the last two swapped.
+  /// All dimensions in reverse order.
   Tensor T() const;
+  /// The last two dimensions exchanged. mH, H (of a matrix) and adjoint conjugate complex tensors too;
+  /// halftone's are real.
+  /// @{
   Tensor mT() const { return transpose(-2, -1); }
-  /// Of complex tensors the conjugate too; halftone's are real.
   Tensor mH() const { return mT(); }
   Tensor H() const { return t(); }
   Tensor adjoint() const { return mT(); }
+  /// @}
   Tensor permute(IntArrayRef dims) const { return halftone::permute(*this, dims); }
   Tensor movedim(std::int64_t source, std::int64_t destination) const {
     return halftone::movedim(*this, source, destination);
@@ -1173,16 +1238,24 @@ class Tensor {
   Tensor where(const Tensor& condition, const Scalar& other) const {
     return halftone::where(condition, *this, other);
   }
+  /// The same elements in the shape of `other`: reshape(other.sizes()).
   Tensor reshape_as(const Tensor& other) const { return reshape(other.sizes()); }
+  /// The same memory in the shape of `other`: view(other.sizes()).
   Tensor view_as(const Tensor& other) const { return view(other.sizes()); }
   /// Another size for the same memory, or new memory (uninitialised) where that is too small. Throws Error on
   /// a tensor with a gradient history.
   Tensor& resize_(IntArrayRef size) const;
+  /// The same as resize_(other.sizes()).
   Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
+  /// New tensors of this one's dtype and device, as far as `options` name no others.
+  /// @{
   Tensor new_empty(IntArrayRef size, const TensorOptions& options = {}) const;
   Tensor new_zeros(IntArrayRef size, const TensorOptions& options = {}) const;
   Tensor new_ones(IntArrayRef size, const TensorOptions& options = {}) const;
   Tensor new_full(IntArrayRef size, const Scalar& value, const TensorOptions& options = {}) const;
+  /// @}
+  /// In place, with broadcasting of the argument; the dtype stays.
+  /// @{
   Tensor& operator+=(const Tensor& other) { return add_(other); }
   Tensor& operator-=(const Tensor& other) { return sub_(other); }
   Tensor& operator*=(const Tensor& other) { return mul_(other); }
@@ -1201,6 +1274,7 @@ class Tensor {
   Tensor& operator>>=(const Tensor& other) { return bitwise_right_shift_(other); }
   Tensor& operator<<=(const Scalar& other) { return bitwise_left_shift_(other); }
   Tensor& operator>>=(const Scalar& other) { return bitwise_right_shift_(other); }
+  /// @}
   Tensor polygamma(std::int64_t n) const { return halftone::polygamma(n, *this); }
 
  private:
@@ -1230,6 +1304,7 @@ class TensorList {
   bool empty() const { return size_ == 0; }
   const Tensor* begin() const { return data_; }
   const Tensor* end() const { return data_ + size_; }
+  /// The i-th, < size(); not checked.
   const Tensor& operator[](std::size_t i) const { return data_[i]; }
   const Tensor& front() const { return data_[0]; }
   const Tensor& back() const { return data_[size_ - 1]; }

@@ -43,11 +43,13 @@ class TensorOptions {
   TensorOptions(DeviceType device) : device_(Device(device)) {}
   TensorOptions(Layout layout) { check_layout("TensorOptions", layout); }
 
+  /// With this dtype; nullopt: the default one.
   TensorOptions dtype(std::optional<ScalarType> dtype) const {
     TensorOptions copy = *this;
     copy.dtype_ = dtype;
     return copy;
   }
+  /// On this device; nullopt: the default one.
   TensorOptions device(std::optional<Device> device) const {
     TensorOptions copy = *this;
     copy.device_ = device;
@@ -59,27 +61,38 @@ class TensorOptions {
   TensorOptions dtype() const {
     return dtype(dtype_of<T>);
   }
+  /// Throws Error unless it is kStrided.
   TensorOptions layout(Layout layout) const {
     check_layout("TensorOptions", layout);
     return *this;
   }
+  /// Throws Error for the channels-last formats.
   TensorOptions memory_format(MemoryFormat format) const {
     check_memory_format("TensorOptions", format);
     return *this;
   }
+  /// Whether the tensor takes gradients; off unless asked for.
   TensorOptions requires_grad(bool requires_grad) const {
     TensorOptions copy = *this;
     copy.requires_grad_ = requires_grad;
     return copy;
   }
 
+  /// The dtype named, or the default one.
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
+  /// The device named, or the default one.
   Device device() const { return device_ ? *device_ : get_default_device(); }
+  /// Whether gradients are asked for.
   bool requires_grad() const { return requires_grad_; }
+  /// Always kStrided.
   Layout layout() const { return kStrided; }
+  /// Whether a dtype is named.
   bool has_dtype() const { return dtype_.has_value(); }
+  /// Whether a device is named.
   bool has_device() const { return device_.has_value(); }
+  /// The dtype named, if any.
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
+  /// The device named, if any.
   std::optional<Device> device_opt() const { return device_; }
 
  private:

@@ -21,6 +21,7 @@ class CheckpointPart {
       : CheckpointPart(std::move(name), static_cast<nn::Module&>(*holder)) {}
   /// A random stream besides the default generator, which is always there.
   CheckpointPart(std::string name, Generator& generator);
+  /// An optimizer, a scaler, a scheduler: anything with a StateDict.
   template <class T>
   requires requires(T& part, const StateDict& state) {
     part.load_state_dict(state);
@@ -31,8 +32,11 @@ class CheckpointPart {
         get_([&part] { return part.state_dict(); }),
         set_([&part](const StateDict& state) { part.load_state_dict(state); }) {}
 
+  /// What its entries in the file begin with.
   const std::string& name() const { return name_; }
+  /// The state now.
   StateDict get() const { return get_(); }
+  /// Throws Error when the state does not fit.
   void set(const StateDict& state) const { set_(state); }
 
  private:

@@ -13,8 +13,8 @@ enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
 
 /// A device and its number.
 struct DLDevice {
-  DLDeviceType device_type;
-  std::int32_t device_id;
+  DLDeviceType device_type;  ///< what kind
+  std::int32_t device_id;    ///< which of them; 0 for the CPU
 };
 
 /// Kinds of numbers.
@@ -30,44 +30,44 @@ enum DLDataTypeCode : std::uint8_t {
 
 /// An element type: a kind, bits, and lanes of a vector (1).
 struct DLDataType {
-  std::uint8_t code;
-  std::uint8_t bits;
-  std::uint16_t lanes;
+  std::uint8_t code;    ///< a DLDataTypeCode
+  std::uint8_t bits;    ///< of one element
+  std::uint16_t lanes;  ///< 1: halftone takes no vectors
 };
 
 /// Memory and how it is laid out.
 struct DLTensor {
-  void* data;
-  DLDevice device;
-  std::int32_t ndim;
-  DLDataType dtype;
-  std::int64_t* shape;
-  std::int64_t* strides;  ///< in elements; null: contiguous
-  std::uint64_t byte_offset;
+  void* data;                 ///< where the memory begins, in its device's address space
+  DLDevice device;            ///< where it lies
+  std::int32_t ndim;          ///< number of dimensions
+  DLDataType dtype;           ///< of its elements
+  std::int64_t* shape;        ///< ndim sizes
+  std::int64_t* strides;      ///< in elements; null: contiguous
+  std::uint64_t byte_offset;  ///< of the first element from `data`
 };
 
 /// Of versions before 1.0.
 struct DLManagedTensor {
-  DLTensor dl_tensor;
-  void* manager_ctx;
-  void (*deleter)(DLManagedTensor* self);
+  DLTensor dl_tensor;                      ///< the memory
+  void* manager_ctx;                       ///< what keeps it alive; for `deleter`
+  void (*deleter)(DLManagedTensor* self);  ///< gives it back; null: nothing to do
 };
 
 /// Versions with the same `major` understand each other.
 struct DLPackVersion {
-  std::uint32_t major;
-  std::uint32_t minor;
+  std::uint32_t major;  ///< 1 here
+  std::uint32_t minor;  ///< what was added since, without breaking
 };
 
 inline constexpr std::uint64_t kDLPackReadOnly = 1;  ///< a flag
 
 /// Of version 1.0 and later.
 struct DLManagedTensorVersioned {
-  DLPackVersion version;
-  void* manager_ctx;
-  void (*deleter)(DLManagedTensorVersioned* self);
-  std::uint64_t flags;
-  DLTensor dl_tensor;
+  DLPackVersion version;                            ///< comes first in every version
+  void* manager_ctx;                                ///< what keeps it alive; for `deleter`
+  void (*deleter)(DLManagedTensorVersioned* self);  ///< gives it back; null: nothing to do
+  std::uint64_t flags;                              ///< kDLPackReadOnly, or 0
+  DLTensor dl_tensor;                               ///< the memory
 };
 
 /// The tensor for another library, which shares its memory and keeps it alive until it calls `deleter`.

@@ -22,6 +22,7 @@ class Sink {
 /// position; or a function that takes bytes and returns how many it took.
 class Destination {
  public:
+  /// Takes bytes, and returns how many it took: fewer is a failure.
   using Writer = std::function<std::size_t(const void* data, std::size_t bytes)>;
 
   Destination(std::string path) : name_(std::move(path)), is_file_(true) {}
@@ -31,6 +32,7 @@ class Destination {
 
   /// For messages: the path, or what it is.
   const std::string& name() const { return name_; }
+  /// Begins to write. Throws Error when that cannot be done.
   std::unique_ptr<Sink> open() const;
 
  private:
@@ -53,7 +55,9 @@ class Origin {
   const std::string& name() const { return name_; }
   /// Null unless it is one.
   std::istream* stream() const { return stream_; }
+  /// The bytes in memory; null unless it is those.
   const char* data() const { return data_; }
+  /// How many bytes in memory there are.
   std::size_t bytes() const { return bytes_; }
 
  private:

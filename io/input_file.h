@@ -31,6 +31,7 @@ class InputFile {
   /// All that is left.
   std::string read_rest();
 
+  /// Throws Error with the operation's and the file's name.
   template <class... Parts>
   [[noreturn]] void bad(const Parts&... parts) const {
     fail(op_, path_, ": ", parts...);

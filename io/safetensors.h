@@ -14,8 +14,8 @@ using NamedTensors = OrderedDict<std::string, Tensor>;
 
 /// What a safetensors file holds (github.com/huggingface/safetensors).
 struct SafeTensors {
-  NamedTensors tensors{"tensor"};
-  std::map<std::string, std::string> metadata;
+  NamedTensors tensors{"tensor"};               ///< by name, in the order of the data
+  std::map<std::string, std::string> metadata;  ///< the header's "__metadata__"
 };
 
 /// Writes a file atomically (complete or not at all, an existing one stays until the new one is safe), or to

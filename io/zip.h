@@ -10,8 +10,8 @@ namespace halftone::io {
 
 /// A file in a ZIP archive.
 struct ZipMember {
-  std::string name;
-  std::string content;
+  std::string name;     ///< its path in the archive
+  std::string content;  ///< its bytes
 };
 
 /// Writes an archive of files that are stored, or deflated if that makes them smaller (PKWARE's

@@ -142,6 +142,7 @@ class AnyModule {
       return std::static_pointer_cast<M>(module_);
     }
   }
+  /// Throws Error when the module is of another type.
   template <class M>
   requires std::derived_from<M, Module> M& get() const {
     if (auto* module = dynamic_cast<M*>(ptr().get())) return *module;
@@ -151,7 +152,9 @@ class AnyModule {
   template <class Holder>
   requires requires { typename Holder::ContainedType; }
   Holder get() const { return Holder(ptr<typename Holder::ContainedType>()); }
+  /// True for one that was made from nothing.
   bool is_empty() const { return !module_; }
+  /// Of the module's class.
   const std::type_info& type_info() const;
   /// A deep copy. Throws Error when the module cannot be copied.
   AnyModule clone(const optional<Device>& device = nullopt) const {
@@ -175,7 +178,9 @@ class AnyModule {
 struct NamedAnyModule {
   template <class M>
   NamedAnyModule(std::string name, M&& module) : name(std::move(name)), module(std::forward<M>(module)) {}
+  /// What its parameters' names begin with.
   std::string name;
+  /// What the step calls.
   AnyModule module;
 };
 

@@ -31,6 +31,7 @@ class AnyValue {
     if (T* value = try_get<T>()) return *value;
     detail::wrong_value_type(type_, typeid(T));
   }
+  /// Of what it holds; void when it holds nothing.
   const std::type_info& type_info() const { return type_ ? *type_ : typeid(void); }
 
  private:

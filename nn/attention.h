@@ -27,14 +27,16 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
                                     {6, AnyValue(true)})
 
   MultiheadAttentionOptions options;
+  /// Whether kdim and vdim are embed_dim, so that in_proj_weight is used.
   bool _qkv_same_embed_dim = true;
   Tensor in_proj_weight;  ///< (3 E, E); undefined when kdim or vdim differ from embed_dim
   Tensor in_proj_bias;    ///< (3 E), undefined without bias
   Tensor bias_k, bias_v;  ///< (1, 1, E), undefined unless add_bias_kv
+  /// From the heads' results side by side, E, to E.
   Linear out_proj = nullptr;
-  Tensor q_proj_weight, k_proj_weight,
-      v_proj_weight;  ///< (E, E), (E, kdim), (E, vdim), where in_proj_weight is not
-  std::int64_t head_dim = 0;
+  /// (E, E), (E, kdim), (E, vdim), where in_proj_weight is not.
+  Tensor q_proj_weight, k_proj_weight, v_proj_weight;
+  std::int64_t head_dim = 0;  ///< embed_dim / num_heads
 };
 HALFTONE_MODULE(MultiheadAttention);
 

@@ -109,6 +109,7 @@ class LossReduction {
   LossReduction(enumtype::kNone) : value_(Reduction::None) {}
   LossReduction(enumtype::kMean) : value_(Reduction::Mean) {}
   LossReduction(enumtype::kSum) : value_(Reduction::Sum) {}
+  /// As the operators take it.
   operator Reduction::Reduction() const { return value_; }
 
  private:
@@ -122,7 +123,9 @@ class KLDivReduction {
   template <class Tag>
   requires std::is_constructible_v<LossReduction, Tag> KLDivReduction(Tag tag) : value_(LossReduction(tag)) {}
   KLDivReduction(enumtype::kBatchMean) : value_(Reduction::Sum), batch_mean_(true) {}
+  /// kBatchMean gives Sum.
   Reduction::Reduction value() const { return value_; }
+  /// Whether the sum is to be divided by the number of rows.
   bool is_batch_mean() const { return batch_mean_; }
 
  private:

@@ -26,16 +26,22 @@ class ExpandingArray {
   }
 
   std::size_t size() const { return D; }
+  /// Its D numbers, one after another; `*` and `->` give them as a std::array.
   const T* data() const { return values_.data(); }
   const T* begin() const { return values_.data(); }
   const T* end() const { return values_.data() + D; }
+  /// Of dimension `i`, < D.
   T operator[](std::size_t i) const { return values_[i]; }
+  /// All D numbers.
   const std::array<T, D>& operator*() const { return values_; }
+  /// All D numbers.
   const std::array<T, D>* operator->() const { return &values_; }
+  /// As the operators take them.
   operator IntArrayRef() const requires std::is_same_v<T, std::int64_t> { return {values_.data(), D}; }
 
  protected:
   ExpandingArray() = default;
+  /// Throws Error unless there are one or D values.
   template <class U>
   void assign(const U* values, std::size_t count) {
     if (count != 1 && count != D) fail("ExpandingArray", "expected 1 or ", D, " values, got ", count);
@@ -50,6 +56,7 @@ class ExpandingArray {
 template <std::size_t D>
 class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<std::int64_t>> {
  public:
+  /// The array of sizes as it is stored.
   using Base = ExpandingArray<D, std::optional<std::int64_t>>;
   ExpandingArrayWithOptionalElem(std::int64_t value) : Base(std::optional<std::int64_t>(value)) {}
   ExpandingArrayWithOptionalElem(std::initializer_list<std::int64_t> values) {

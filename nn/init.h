@@ -30,6 +30,7 @@ class FanMode {
  public:
   FanMode(enumtype::kFanIn) : out_(false) {}
   FanMode(enumtype::kFanOut) : out_(true) {}
+  /// Whether it is kFanOut.
   bool is_fan_out() const { return out_; }
 
  private:
@@ -38,8 +39,8 @@ class FanMode {
 
 /// Inputs and outputs of a unit.
 struct Fan {
-  std::int64_t in;
-  std::int64_t out;
+  std::int64_t in;   ///< for a weight (out, in, kernel...): in times the kernel's elements
+  std::int64_t out;  ///< out times the kernel's elements
 };
 /// Inputs and outputs of one unit of a weight (out, in, kernel...). Throws Error below two dimensions.
 Fan fan_in_and_out(const Tensor& tensor);

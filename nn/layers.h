@@ -16,6 +16,7 @@ class FunctionLayer : public Cloneable<Derived> {
   explicit FunctionLayer(Options options);
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
+  /// What the layer was made with.
   Options options;
 };
 

@@ -13,6 +13,7 @@ class LossBase : public Cloneable<Derived> {
   explicit LossBase(Options options);
   void reset() override;
   void pretty_print(std::ostream& stream) const override;
+  /// What the loss was made with.
   Options options;
 };
 

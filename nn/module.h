@@ -36,16 +36,23 @@ class Module : public std::enable_shared_from_this<Module> {
   const std::string& name() const;
 
   // --- What it holds; a tensor or module reachable by two names is listed once, under the first ---
+  /// Its parameters, and those of the modules below it with `recurse`.
   std::vector<Tensor> parameters(bool recurse = true) const;
+  /// The same by name, as "fc1.weight".
   OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
+  /// What belongs to the model and gets no gradient: running statistics, masks.
   std::vector<Tensor> buffers(bool recurse = true) const;
+  /// The same by name, as "bn1.running_mean".
   OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
   /// This module and those below it, depth first. The shared pointer to this module itself is there only when
   /// it is owned by one.
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
+  /// The same by name; this module's is `name_prefix`.
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = {},
                                                                   bool include_self = true) const;
+  /// The modules registered with this one, without those further down.
   std::vector<std::shared_ptr<Module>> children() const;
+  /// The same by name.
   OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
 
   /// Parameters and buffers by name: what a checkpoint holds. The tensors share the model's data.
@@ -57,13 +64,18 @@ class Module : public std::enable_shared_from_this<Module> {
 
   /// The same to and from an archive, as libtorch has it. A class may override them to keep more.
   virtual void save(serialize::OutputArchive& archive) const;
+  /// Throws Error, with nothing changed, unless the archive has exactly this module's names and shapes.
   virtual void load(serialize::InputArchive& archive);
 
   // --- Registration ---
   /// Undefined tensors may be registered (no bias); they are not listed. Throws Error on an empty name, one
   /// with a dot, one in use, or a tensor that cannot take a gradient.
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
+  /// A tensor without gradient that belongs to the state: saved, moved and copied with the module. Throws
+  /// Error on an empty name, one with a dot or one in use.
   Tensor& register_buffer(std::string name, Tensor tensor);
+  /// Makes a module part of this one, and gives it back. Throws Error on an empty name, one with a dot or one
+  /// in use.
   template <class ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
     add_child(std::move(name), module);
@@ -73,6 +85,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> register_module(std::string name, ModuleHolder<ModuleType> holder) {
     return register_module(std::move(name), holder.ptr());
   }
+  /// Puts a module in the place of the one of that name. Throws Error when there is none.
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
     swap_child(name, module);
@@ -82,11 +95,15 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> replace_module(const std::string& name, ModuleHolder<ModuleType> holder) {
     return replace_module(name, holder.ptr());
   }
+  /// Takes a module out. Throws Error when there is none of that name.
   void unregister_module(const std::string& name);
 
   // --- Modes and conversion, for this module and all below it ---
+  /// Training or evaluation: dropout and batch normalisation behave differently.
   virtual void train(bool on = true);
+  /// The same as train(false).
   void eval() { train(false); }
+  /// What train() said last; true at first.
   bool is_training() const noexcept { return is_training_; }
   /// Moves or converts parameters and buffers in place (optimizers keep pointing at them). Only floating
   /// tensors change dtype; running statistics of normalisation layers stay in fp32 when the rest becomes
@@ -95,6 +112,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void to(Dtype dtype, bool non_blocking = false) { convert(nullopt, dtype, non_blocking); }
   void to(Device device, bool non_blocking = false) { convert(device, nullopt, non_blocking); }
   void to(DeviceType device, bool non_blocking = false) { convert(Device(device), nullopt, non_blocking); }
+  /// Drops the parameters' gradients, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
   /// Calls `function` on every module, children last.
   void apply(const std::function<void(Module&)>& function);
@@ -128,6 +146,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<Module> finish_clone(Module* copy, void (*reset)(Module&),
                                        const optional<Device>& device) const;
 
+  /// This module's own.
   OrderedDict<std::string, Tensor> parameters_{"parameter"};
 
  private:

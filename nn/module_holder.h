@@ -13,6 +13,7 @@ namespace halftone::nn {
 template <class Contained>
 class ModuleHolder {
  public:
+  /// The module's class.
   using ContainedType = Contained;
 
   ModuleHolder() : ModuleHolder(make_default()) {}
@@ -26,12 +27,17 @@ class ModuleHolder {
                                                                                            Tail&&... tail)
       : ModuleHolder(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
 
+  /// False for one made from nullptr.
   explicit operator bool() const noexcept { return !is_empty(); }
+  /// True for one made from nullptr.
   bool is_empty() const noexcept { return owner_ == nullptr; }
+  /// The module. Throws Error when empty.
   Contained* operator->() const { return get(); }
+  /// The module. Throws Error when empty.
   Contained& operator*() const { return *get(); }
   /// Throws Error when empty.
   std::shared_ptr<Contained> ptr() const { return {owner_, get()}; }
+  /// The module. Throws Error when empty.
   Contained* get() const {
     if (is_empty())
       fail("ModuleHolder", "the module is empty: construct it, or assign the result of register_module");
@@ -42,6 +48,7 @@ class ModuleHolder {
   auto operator()(Args&&... args) const -> decltype(std::declval<M&>().forward(std::forward<Args>(args)...)) {
     return get()->forward(std::forward<Args>(args)...);
   }
+  /// The module's operator[].
   template <class Arg>
   decltype(auto) operator[](Arg&& arg) const {
     return (*get())[std::forward<Arg>(arg)];

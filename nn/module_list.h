@@ -57,11 +57,14 @@ class ModuleListImpl : public Module {
   auto end() const { return modules_.end(); }
   /// Throws Error when the index is out of range.
   std::shared_ptr<Module> ptr(std::size_t index) const;
+  /// Throws Error when the index is out of range.
   std::shared_ptr<Module> operator[](std::size_t index) const { return ptr(index); }
+  /// Throws Error when the index is out of range, or the module is of another type.
   template <class ModuleType>
   ModuleType& at(std::size_t index) const {
     return detail::module_as<ModuleType>(*ptr(index));
   }
+  /// The same as a shared pointer.
   template <class ModuleType>
   std::shared_ptr<ModuleType> ptr(std::size_t index) const {
     at<ModuleType>(index);
@@ -97,6 +100,7 @@ class ModuleDictImpl : public Module {
   void insert(std::string key, M&& module) {
     insert_shared(key, detail::shared_module(std::forward<M>(module)));
   }
+  /// Inserts all of them; those of the same keys are replaced.
   void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules);
   /// From another ModuleDict or an OrderedDict.
   template <class Container>
@@ -119,6 +123,7 @@ class ModuleDictImpl : public Module {
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
   /// Throws Error when the key is not there.
   std::shared_ptr<Module> operator[](const std::string& key) const;
+  /// Throws Error when the key is not there, or the module is of another type.
   template <class ModuleType>
   ModuleType& at(const std::string& key) const {
     return detail::module_as<ModuleType>(*(*this)[key]);

@@ -14,7 +14,9 @@ class BatchNormImplBase : public NormImplBase<Derived, BatchNormOptions> {
   using NormImplBase<Derived, BatchNormOptions>::NormImplBase;
 
  protected:
+  /// (N, C, ...), by the batch's statistics in training, by the running ones in evaluation.
   Tensor normalise(const Tensor& input);
+  /// The line of pretty_print(), with the layer's name.
   void print(std::ostream& stream, const char* name) const;
 };
 
@@ -51,7 +53,7 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
 
   LayerNormOptions options;
   Tensor weight;  ///< normalized_shape, undefined unless elementwise_affine
-  Tensor bias;
+  Tensor bias;    ///< normalized_shape, undefined unless elementwise_affine
 };
 HALFTONE_MODULE(LayerNorm);
 
@@ -68,7 +70,7 @@ class GroupNormImpl : public Cloneable<GroupNormImpl> {
 
   GroupNormOptions options;
   Tensor weight;  ///< (num_channels), undefined unless affine
-  Tensor bias;
+  Tensor bias;    ///< (num_channels), undefined unless affine
 };
 HALFTONE_MODULE(GroupNorm);
 

@@ -13,6 +13,7 @@ class NormImplBase : public Cloneable<Derived> {
   explicit NormImplBase(const Options& options);
   void reset() override;
   void reset_parameters();
+  /// Mean 0, variance 1, no batches.
   void reset_running_stats();
 
   Options options;

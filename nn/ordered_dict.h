@@ -19,19 +19,26 @@ class OrderedDict {
   class Item {
    public:
     Item(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
+    /// What the item is found by.
     const Key& key() const { return pair_.first; }
+    /// What is kept under the key; `*` and `->` give it too.
     Value& value() { return pair_.second; }
     const Value& value() const { return pair_.second; }
+    /// The same as value().
     Value& operator*() { return value(); }
     const Value& operator*() const { return value(); }
+    /// Access to the value's members.
     Value* operator->() { return &value(); }
     const Value* operator->() const { return &value(); }
+    /// Key and value.
     const std::pair<Key, Value>& pair() const { return pair_; }
 
    private:
     std::pair<Key, Value> pair_;
   };
+  /// Over items, in order of insertion.
   using Iterator = typename std::vector<Item>::iterator;
+  /// The same for a dictionary that is not changed.
   using ConstIterator = typename std::vector<Item>::const_iterator;
 
   explicit OrderedDict(std::string key_description = "key") : what_(std::move(key_description)) {}
@@ -47,6 +54,7 @@ class OrderedDict {
   ConstIterator begin() const { return items_.begin(); }
   ConstIterator end() const { return items_.end(); }
   const std::vector<Item>& items() const { return items_; }
+  /// The item at that place in the order; std::out_of_range when there are fewer.
   Item& operator[](std::size_t i) { return items_.at(i); }
   const Item& operator[](std::size_t i) const { return items_.at(i); }
   Item& front() { return items_.front(); }
@@ -77,6 +85,7 @@ class OrderedDict {
   }
   const Value& operator[](const Key& key) const { return const_cast<OrderedDict&>(*this)[key]; }
 
+  /// Takes an item out. Throws Error when the key is not there.
   void erase(const Key& key) {
     auto it = index_.find(key);
     if (it == index_.end()) fail("OrderedDict", what_, " '", key, "' is not defined");
@@ -103,6 +112,7 @@ class OrderedDict {
     for (const Item& item : items_) result.push_back(item.value());
     return result;
   }
+  /// Keys and values, in order of insertion.
   std::vector<std::pair<Key, Value>> pairs() const {
     std::vector<std::pair<Key, Value>> result;
     for (const Item& item : items_) result.push_back(item.pair());

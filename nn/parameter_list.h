@@ -18,6 +18,7 @@ class ParameterListImpl : public Module {
     (append(std::forward<Tensors>(parameters)), ...);
   }
 
+  /// Adds a parameter at the end.
   void append(Tensor parameter);
   void append(const OrderedDict<std::string, Tensor>::Item& item) { append(item.value()); }
   template <class Container>
@@ -34,6 +35,7 @@ class ParameterListImpl : public Module {
   /// Throws Error when the index is out of range.
   Tensor& at(std::size_t index);
   const Tensor& at(std::size_t index) const { return const_cast<ParameterListImpl*>(this)->at(index); }
+  /// The same as at().
   Tensor& operator[](std::size_t index) { return at(index); }
   const Tensor& operator[](std::size_t index) const { return at(index); }
 
@@ -69,6 +71,7 @@ class ParameterDictImpl : public Module {
   /// Each throws Error when the key is not there.
   Tensor& get(const std::string& key);
   const Tensor& get(const std::string& key) const;
+  /// The same as get().
   Tensor& operator[](const std::string& key) { return get(key); }
   const Tensor& operator[](const std::string& key) const { return get(key); }
 

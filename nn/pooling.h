@@ -12,6 +12,7 @@ class PoolBase : public Cloneable<Derived> {
   PoolBase(const Options& options) : options(options) {}
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
+  /// What the layer was made with.
   Options options;
 };
 
@@ -83,6 +84,7 @@ class AdaptiveMaxPool1dImpl : public PoolBase<AdaptiveMaxPool1dImpl, AdaptiveMax
   AdaptiveMaxPool1dImpl(ExpandingArray<1> output_size) : PoolBase(output_size) {}
   explicit AdaptiveMaxPool1dImpl(const AdaptiveMaxPool1dOptions& options) : PoolBase(options) {}
   Tensor forward(const Tensor& input) { return functional::adaptive_max_pool1d(input, options); }
+  /// The maxima, and where in its row each stood.
   std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input) {
     return functional::adaptive_max_pool1d_with_indices(input, options);
   }
@@ -115,6 +117,7 @@ class AdaptiveMaxPool2dImpl : public PoolBase<AdaptiveMaxPool2dImpl, AdaptiveMax
   AdaptiveMaxPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size) : PoolBase(output_size) {}
   explicit AdaptiveMaxPool2dImpl(const AdaptiveMaxPool2dOptions& options) : PoolBase(options) {}
   Tensor forward(const Tensor& input) { return functional::adaptive_max_pool2d(input, options); }
+  /// The maxima, and where in its plane each stood.
   std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input) {
     return functional::adaptive_max_pool2d_with_indices(input, options);
   }

@@ -73,8 +73,10 @@ class RNNImpl : public detail::RNNImplBase<RNNImpl> {
   /// Input (T, N, I), state (layers * directions, N, H), zeros by default. The states of the last layer at
   /// all steps, (T, N, directions * H), and of all layers after the last.
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  /// The same for sequences of different lengths; the result is packed as they are.
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(
       const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
+  /// Its sizes, as its base reads them.
   detail::RNNShape shape() const;
 
   RNNOptions options;
@@ -91,8 +93,10 @@ class LSTMImpl : public detail::RNNImplBase<LSTMImpl> {
   /// As RNN; the state is (h, c).
   std::tuple<Tensor, std::tuple<Tensor, Tensor>> forward(
       const Tensor& input, optional<std::tuple<Tensor, Tensor>> hx_opt = nullopt);
+  /// The same for sequences of different lengths; the result is packed as they are.
   std::tuple<utils::rnn::PackedSequence, std::tuple<Tensor, Tensor>> forward_with_packed_input(
       const utils::rnn::PackedSequence& packed_input, optional<std::tuple<Tensor, Tensor>> hx_opt = nullopt);
+  /// Its sizes, as its base reads them.
   detail::RNNShape shape() const;
 
   LSTMOptions options;
@@ -106,8 +110,10 @@ class GRUImpl : public detail::RNNImplBase<GRUImpl> {
   explicit GRUImpl(const GRUOptions& options);
   /// As RNN.
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  /// The same for sequences of different lengths; the result is packed as they are.
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(
       const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
+  /// Its sizes, as its base reads them.
   detail::RNNShape shape() const;
 
   GRUOptions options;

@@ -65,6 +65,7 @@ class SequentialImpl : public Module {
   auto ptr(std::size_t index) const {
     return step(index).template ptr<M>();
   }
+  /// Throws Error when the index is out of range.
   std::shared_ptr<Module> operator[](std::size_t index) const { return ptr(index); }
   /// Throws Error when the step is of another type.
   template <class M>

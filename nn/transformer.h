@@ -20,12 +20,16 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
   HALFTONE_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
 
   TransformerEncoderLayerOptions options;
+  /// Of the input to itself; what it gives goes through dropout1, is added and goes through norm1.
   MultiheadAttention self_attn = nullptr;
+  /// From d_model to dim_feedforward.
   Linear linear1 = nullptr;
+  /// Between the linear maps.
   Dropout dropout = nullptr;
+  /// Back to d_model; what it gives goes through dropout2, is added and goes through norm2.
   Linear linear2 = nullptr;
-  LayerNorm norm1 = nullptr, norm2 = nullptr;
-  Dropout dropout1 = nullptr, dropout2 = nullptr;
+  LayerNorm norm1 = nullptr, norm2 = nullptr;      ///< over d_model features, after each addition
+  Dropout dropout1 = nullptr, dropout2 = nullptr;  ///< of what is added
 };
 HALFTONE_MODULE(TransformerEncoderLayer);
 
@@ -45,21 +49,32 @@ class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl
                                     {5, AnyValue(Tensor())})
 
   TransformerDecoderLayerOptions options;
+  /// Of the target to itself; dropout1 and norm1 follow.
   MultiheadAttention self_attn = nullptr;
+  /// Of what is added.
   Dropout dropout1 = nullptr;
+  /// Over d_model features, after the addition.
   LayerNorm norm1 = nullptr;
+  /// Of the target to the encoder's result; dropout2 and norm2 follow.
   MultiheadAttention multihead_attn = nullptr;
+  /// Of what is added.
   Dropout dropout2 = nullptr;
+  /// Over d_model features, after the addition.
   LayerNorm norm2 = nullptr;
+  /// From d_model to dim_feedforward; the activation and `dropout` follow.
   Linear linear1 = nullptr;
+  /// Between the linear maps.
   Dropout dropout = nullptr;
+  /// Back to d_model; dropout3 and norm3 follow.
   Linear linear2 = nullptr;
+  /// Of what is added.
   Dropout dropout3 = nullptr;
+  /// Over d_model features, after the addition.
   LayerNorm norm3 = nullptr;
 };
 HALFTONE_MODULE(TransformerDecoderLayer);
 
-/// Options of TransformerEncoder: num_layers copies of a layer; norm: a module for the last result.
+/// Options of TransformerEncoder: num_layers copies of encoder_layer; norm: a module for the last result.
 struct TransformerEncoderOptions {
   TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, std::int64_t num_layers);
   TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options,
@@ -80,12 +95,13 @@ class TransformerEncoderImpl : public Cloneable<TransformerEncoderImpl> {
   HALFTONE_FORWARD_HAS_DEFAULT_ARGS({1, AnyValue(Tensor())}, {2, AnyValue(Tensor())})
 
   TransformerEncoderOptions options;
+  /// num_layers of them, "0", "1", ...
   ModuleList layers = nullptr;
   AnyModule norm;
 };
 HALFTONE_MODULE(TransformerEncoder);
 
-/// Options of TransformerDecoder.
+/// Options of TransformerDecoder: num_layers copies of decoder_layer; norm: a module for the last result.
 struct TransformerDecoderOptions {
   TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, std::int64_t num_layers);
   TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options,
@@ -109,6 +125,7 @@ class TransformerDecoderImpl : public Cloneable<TransformerDecoderImpl> {
                                     {5, AnyValue(Tensor())})
 
   TransformerDecoderOptions options;
+  /// num_layers of them, "0", "1", ...
   ModuleList layers = nullptr;
   AnyModule norm;
 };
@@ -133,7 +150,7 @@ class TransformerImpl : public Cloneable<TransformerImpl> {
   static Tensor generate_square_subsequent_mask(std::int64_t sz);
 
   TransformerOptions options;
-  AnyModule encoder, decoder;
+  AnyModule encoder, decoder;  ///< the custom ones, or else a TransformerEncoder and a TransformerDecoder
 };
 HALFTONE_MODULE(Transformer);
 

@@ -4,7 +4,7 @@
 
 namespace halftone::optim {
 
-/// Settings of Adadelta: `rho` is the decay of both running means.
+/// Settings of Adadelta: `rho` is the decay of both running means, `eps` is added to them under the root.
 class AdadeltaOptions : public OptimizerCloneableOptions<AdadeltaOptions> {
  public:
   AdadeltaOptions(double lr = 1) : lr_(lr) {}
@@ -23,6 +23,7 @@ class AdadeltaParamState : public OptimizerParamState {
  public:
   using OptimizerParamState::OptimizerParamState;
   Tensor& square_avg() { return moment(0); }
+  /// Running mean of the squared update, like the parameter; undefined before the first step.
   Tensor& acc_delta() { return moment(1); }
 };
 

@@ -4,7 +4,8 @@
 
 namespace halftone::optim {
 
-/// Settings of Adagrad: decay of the learning rate over steps, and where the sum of squares starts.
+/// Settings of Adagrad. lr_decay: the learning rate at step t is lr / (1 + (t - 1) lr_decay);
+/// initial_accumulator_value: where the sum of squares starts; eps: added to its root. All >= 0.
 class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
  public:
   AdagradOptions(double lr = 1e-2) : lr_(lr) {}
@@ -12,6 +13,7 @@ class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
   void check() const override;
   UpdateSettings settings() const override;
 
+  /// The learning rate of the first step.
   HALFTONE_ARG(double, lr);
   HALFTONE_ARG(double, lr_decay) = 0;
   HALFTONE_ARG(double, weight_decay) = 0;
@@ -23,6 +25,7 @@ class AdagradOptions : public OptimizerCloneableOptions<AdagradOptions> {
 class AdagradParamState : public OptimizerParamState {
  public:
   using OptimizerParamState::OptimizerParamState;
+  /// Sum of the squared gradients, like the parameter.
   Tensor& sum() { return moment(0); }
 };
 

@@ -19,16 +19,19 @@ class AdamLikeOptions : public BetasOptions<Derived> {
   bool& amsgrad() { return amsgrad_; }
 
  protected:
+  /// What fields() of both returns.
   std::vector<OptionField> adam_fields() {
     std::vector<OptionField> all = this->beta_fields();
     all.push_back({"eps", &eps_});
     all.push_back({"amsgrad", &amsgrad_});
     return all;
   }
+  /// What check() of both does, with the optimizer's name.
   void check_as(const char* name) const {
     this->check_betas(name);
     check_not_negative(name, "eps", eps_);
   }
+  /// What settings() of both returns; `decoupled`: weight decay shrinks the weight itself.
   UpdateSettings settings_as(bool decoupled) const {
     UpdateSettings settings = this->beta_settings(UpdateRule::kAdam);
     settings.eps = eps_;
@@ -66,6 +69,7 @@ class AdamParamState : public OptimizerParamState {
   using OptimizerParamState::OptimizerParamState;
   Tensor& exp_avg() { return moment(0); }
   Tensor& exp_avg_sq() { return moment(1); }
+  /// The largest exp_avg_sq so far, with amsgrad; undefined without.
   Tensor& max_exp_avg_sq() { return moment(2); }
 };
 

@@ -21,6 +21,7 @@ class AdamaxParamState : public OptimizerParamState {
  public:
   using OptimizerParamState::OptimizerParamState;
   Tensor& exp_avg() { return moment(0); }
+  /// The decaying maximum of the gradient's magnitude, like the parameter.
   Tensor& exp_inf() { return moment(1); }
 };
 

@@ -25,6 +25,7 @@ class BetasOptions : public OptimizerCloneableOptions<Derived> {
   double& weight_decay() { return weight_decay_; }
 
  protected:
+  /// What fields() of all begins with.
   std::vector<OptionField> beta_fields() {
     std::vector<OptionField> all{{"lr", &lr_},
                                  {"beta1", &std::get<0>(betas_)},
@@ -33,12 +34,14 @@ class BetasOptions : public OptimizerCloneableOptions<Derived> {
     this->add_common_fields(all);
     return all;
   }
+  /// What check() of all begins with, with the optimizer's name.
   void check_betas(const char* name) const {
     check_not_negative(name, "lr", lr_);
     check_fraction(name, "betas (the first)", std::get<0>(betas_));
     check_fraction(name, "betas (the second)", std::get<1>(betas_));
     check_not_negative(name, "weight_decay", weight_decay_);
   }
+  /// What settings() of all begins with.
   UpdateSettings beta_settings(UpdateRule rule) const {
     UpdateSettings settings;
     settings.rule = rule;
@@ -48,6 +51,7 @@ class BetasOptions : public OptimizerCloneableOptions<Derived> {
     settings.b = std::get<1>(betas_);
     return settings;
   }
+  /// For setters: stores the value and gives back the options.
   template <class T>
   Derived& set(T& member, const T& value) {
     member = value;

@@ -16,7 +16,9 @@ class Deferred {
   explicit Deferred(T value = T()) : value_(value) {}
   explicit Deferred(std::function<T()> read) : source_(std::make_shared<Source>(Source{std::move(read)})) {}
 
+  /// The value. The first call waits for the device.
   T item() const { return source_ ? source_->get() : value_; }
+  /// The same as item().
   operator T() const { return item(); }
 
  private:

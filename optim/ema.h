@@ -14,6 +14,7 @@ class EmaOptions {
  public:
   /// Weight of the past, in [0, 1).
   EmaOptions(double decay = 0.999) : decay_(decay) {}
+  /// Weight of the past.
   double decay() const { return decay_; }
   /// The n-th update decays by min(decay, (1 + n) / (10 + n)), so that the first weights are soon forgotten.
   /// Off.
@@ -66,7 +67,9 @@ class ExponentialMovingAverage {
 
   /// One per parameter, in their order.
   const std::vector<Tensor>& averages() const { return averages_; }
+  /// Weight of the past, after the warm-up.
   double decay() const { return decay_; }
+  /// Updates made so far.
   std::int64_t update_count() const { return updates_; }
 
   /// Averages (copies), decay and count.

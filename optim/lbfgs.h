@@ -20,6 +20,7 @@ class LBFGSOptions : public OptimizerCloneableOptions<LBFGSOptions> {
   HALFTONE_ARG(double, tolerance_grad) = 1e-7;
   /// ...or when the loss or the weights change by less.
   HALFTONE_ARG(double, tolerance_change) = 1e-9;
+  /// Past steps that the inverse Hessian is made of, >= 1.
   HALFTONE_ARG(std::int64_t, history_size) = 100;
   /// "strong_wolfe", or none for steps of fixed length `lr`.
   HALFTONE_ARG(std::optional<std::string>, line_search_fn) = std::nullopt;
@@ -50,8 +51,9 @@ class LBFGS final : public Optimizer {
   using Optimizer::step_with;
   Tensor step_with(amp::LossScaling& scaling, LossClosure closure) override;
 
-  /// Evaluations and iterations of all applied steps.
+  /// Evaluations of the closure in all applied steps.
   std::int64_t func_evals() const { return memory_.func_evals; }
+  /// Iterations of all applied steps.
   std::int64_t n_iter() const { return memory_.n_iter; }
 
  private:

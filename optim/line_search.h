@@ -8,9 +8,9 @@ namespace halftone::optim {
 
 /// A point on the line that is searched.
 struct LinePoint {
-  double step = 0;
-  double value = 0;
-  Tensor gradient;
+  double step = 0;   ///< its distance from the start, in units of the direction
+  double value = 0;  ///< the function's
+  Tensor gradient;   ///< of the function, like the weights
   double slope = 0;  ///< of the value along the line
 };
 

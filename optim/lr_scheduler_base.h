@@ -45,6 +45,7 @@ class LRScheduler {
   std::vector<double> get_current_lrs() const;
   /// The learning rates the schedule starts from, one per group.
   const std::vector<double>& base_lrs() const { return base_lrs_; }
+  /// Whose learning rates it sets.
   Optimizer& optimizer() const { return *optimizer_; }
 
   /// Position and settings, and the groups' present learning rates.
@@ -75,10 +76,14 @@ class LRScheduler {
   void start();
   /// Makes `lrs` the base, in the optimizer's groups too.
   void set_base_lrs(std::vector<double> lrs);
+  /// Writes one group's learning rate into the optimizer.
   void set_lr(std::size_t group, double lr);
+  /// The class's, for messages and state.
   const char* name() const { return name_; }
+  /// Param groups of the optimizer now.
   std::size_t group_count() const;
 
+  /// What step_count() returns.
   std::int64_t step_ = 0;
 
  private:

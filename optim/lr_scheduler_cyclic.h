@@ -54,15 +54,19 @@ class OneCycleLROptions {
 
   /// Share of the cycle spent climbing, in [0, 1].
   OneCycleLROptions& pct_start(double value) { return pct_start_ = value, *this; }
+  /// Along half a cosine, or a straight line.
   OneCycleLROptions& anneal_strategy(AnnealStrategy value) {
     return linear_ = value == AnnealStrategy::kLinear, *this;
   }
-  /// Whether momentum (Adam: beta1) moves the other way, between base_momentum and max_momentum, in [0, 1).
+  /// Whether momentum (Adam: beta1) moves the other way, between base_momentum and max_momentum.
   OneCycleLROptions& cycle_momentum(bool value) { return cycle_momentum_ = value, *this; }
+  /// At the peak of the learning rate, in [0, 1).
   OneCycleLROptions& base_momentum(double value) { return base_momentum_ = value, *this; }
+  /// At the first and the last learning rate, in [0, 1).
   OneCycleLROptions& max_momentum(double value) { return max_momentum_ = value, *this; }
-  /// The first learning rate is max_lr / div_factor, the last one that divided by final_div_factor. > 0.
+  /// The first learning rate is max_lr / div_factor. > 0.
   OneCycleLROptions& div_factor(double value) { return div_factor_ = value, *this; }
+  /// The last learning rate is the first divided by it. > 0.
   OneCycleLROptions& final_div_factor(double value) { return final_div_factor_ = value, *this; }
   /// Down to the first learning rate as fast as up, then on to the last.
   OneCycleLROptions& three_phase(bool value) { return three_phase_ = value, *this; }

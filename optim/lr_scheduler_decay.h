@@ -12,6 +12,7 @@ class FactorLR : public LRScheduler {
  protected:
   using LRScheduler::LRScheduler;
 
+  /// What the base learning rate is multiplied by after `step` steps.
   virtual double factor(std::int64_t step) const = 0;
   double lr_at(std::int64_t step, std::size_t group) const override;
   double lr_after(double lr, std::int64_t step, std::size_t group) const override;
@@ -99,6 +100,7 @@ class ConstantLR : public FactorLR {
 /// the state. Param groups added later keep their learning rate.
 class LambdaLR : public LRScheduler {
  public:
+  /// From the number of steps to the factor.
   using Function = std::function<double(std::int64_t)>;
 
   LambdaLR(Optimizer& optimizer, Function lr_lambda);

@@ -33,6 +33,7 @@ class ReduceLROnPlateau {
 
   /// The learning rates of the optimizer's groups after the last step.
   const std::vector<double>& get_last_lr() const { return last_lrs_; }
+  /// The learning rates of the optimizer's groups now.
   std::vector<double> get_current_lrs() const { return detail::group_lrs(*optimizer_); }
 
   /// Settings, counters and the groups' learning rates.

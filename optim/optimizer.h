@@ -41,6 +41,7 @@ namespace halftone::optim {
 ///   optim::StepReport report = optimizer.step();
 class Optimizer {
  public:
+  /// Computes the loss of a step; see step().
   using LossClosure = std::function<Tensor()>;
 
   virtual ~Optimizer();
@@ -50,6 +51,7 @@ class Optimizer {
 
   /// Throws Error on tensors that are not floating leaves, and on one that stands in two groups.
   void add_param_group(const OptimizerParamGroup& group);
+  /// Parameters with their settings, which may be changed between steps.
   std::vector<OptimizerParamGroup>& param_groups() { return settings_->groups; }
   const std::vector<OptimizerParamGroup>& param_groups() const { return settings_->groups; }
   /// The options of groups that were given none.
@@ -64,6 +66,7 @@ class Optimizer {
 
   /// What is kept for every parameter that was stepped, by the parameter's unsafeGetTensorImpl().
   using StateMap = std::unordered_map<void*, std::unique_ptr<OptimizerParamState>>;
+  /// Of the parameters stepped so far. It holds until parameters are added or removed.
   StateMap& state();
 
   /// Drops the gradients, or fills them with zeros.
@@ -76,7 +79,9 @@ class Optimizer {
   virtual Tensor step(LossClosure closure);
   /// What the last step did.
   const StepReport& last_report() const { return last_report_; }
+  /// Steps that moved the weights. Waits for the device.
   std::int64_t applied_steps() const { return control().applied_steps; }
+  /// All steps, those skipped too. Waits for the device.
   std::int64_t attempted_steps() const { return control().attempted_steps; }
 
   // --- Mixed precision
@@ -114,6 +119,7 @@ class Optimizer {
   void load_state_dict(const StateDict& state);
   /// The same to and from an archive, as libtorch has it.
   void save(serialize::OutputArchive& archive) const;
+  /// Throws Error, changing nothing, when the state belongs to other parameters.
   void load(serialize::InputArchive& archive);
 
   // --- For facades over LossScaling (amp::GradScaler)
@@ -135,6 +141,7 @@ class Optimizer {
   /// itself.
   Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults);
 
+  /// Names of as many moments as the rule has.
   using MomentNames = ParameterState::MomentNames;
   /// Names of the moments in state dictionaries; null where there is none.
   virtual MomentNames moment_names() const { return {}; }
@@ -154,18 +161,21 @@ class Optimizer {
   Tensor flat_weights();
   /// Writes all weights, with their masters and shadows.
   void set_flat_weights(const Tensor& flat);
-  /// The true gradients now, as a vector like flat_weights(), clipped if a clip was asked for.
+  /// What flat_gradients() returns.
   struct FlatGradients {
-    Tensor values;
-    bool overflowed = false;  // with loss scaling: infinite or NaN here or on another rank
+    Tensor values;            ///< like flat_weights()
+    bool overflowed = false;  ///< with loss scaling: infinite or NaN here or on another rank
   };
+  /// The true gradients now, as one vector, clipped if a clip was asked for.
   FlatGradients flat_gradients();
   /// Counts the step that has been made, or that is given up, and moves the loss scale.
   StepReport finish_step(bool is_skipped);
   /// Loss scaling from outside for the step under way, or null.
   void set_outer_scaling(amp::LossScaling* scaling) { outer_scaling_ = scaling; }
+  /// The optimizer's, for messages and state.
   const char* name() const { return name_; }
 
+  /// @cond How a step is made: for the sources of this class alone.
   /// A parameter among the others.
   struct Slot {
     ParameterState state;
@@ -255,6 +265,7 @@ class Optimizer {
   std::int64_t micro_batches_ = 0, dropped_micro_batches_ = 0;
   StateMap shown_;
   amp::LossScaling* outer_scaling_ = nullptr;  // of a facade, while an optimizer evaluates the loss itself
+  /// @endcond
 };
 
 }  // namespace halftone::optim

@@ -14,7 +14,9 @@ namespace halftone::optim {
 /// leaf is given back as it was at the end.
 class ParameterState {
  public:
+  /// Most moments a rule has.
   static constexpr std::size_t kMoments = 3;
+  /// Their names in state dictionaries; null where there is none.
   using MomentNames = std::array<const char*, kMoments>;
 
   ParameterState(Tensor parameter, std::string name);
@@ -22,11 +24,15 @@ class ParameterState {
   ParameterState& operator=(ParameterState&&) = delete;
   ~ParameterState();
 
+  /// The parameter that is stepped.
   const Tensor& parameter() const { return parameter_; }
+  /// The parameter's; empty when unknown.
   const std::string& name() const { return name_; }
   /// "parameter 'fc1.weight'", or its dtype and shape when it has no name.
   std::string description() const;
+  /// The parameter's gradient and what belongs to it.
   autograd::TensorMeta& meta() const { return autograd::meta_of(parameter_); }
+  /// Whether there is something to step on.
   bool has_gradient() const { return meta().grad.defined(); }
 
   /// Brings master and shadow in line with the options, and with what was written to the parameter from
@@ -37,7 +43,9 @@ class ParameterState {
     return is_low_precision(parameter_.scalar_type()) && !master_.defined();
   }
 
+  /// The fp32 weight behind a low-precision parameter, or undefined.
   const Tensor& master() const { return master_; }
+  /// The low-precision copy that autocast uses, or undefined.
   const Tensor& shadow() const { return shadow_; }
   /// The k-th moment, made of `initial` on first use: fp32, fp64 for an fp64 parameter.
   const Tensor& moment(std::size_t k, double initial = 0);
@@ -47,6 +55,7 @@ class ParameterState {
   const Tensor& counters();
   /// The same on the host. Waits for the device.
   std::int64_t steps() const;
+  /// Sets that count.
   void set_steps(std::int64_t steps);
   /// Notes that the parameter and its copies were written together.
   void written();
@@ -55,6 +64,7 @@ class ParameterState {
   void save(StateDict& state, const MomentNames& names) const;
   /// Throws Error when an entry does not fit the parameter; changes nothing.
   void check(const StateDict& state, const MomentNames& names) const;
+  /// Takes back what save() wrote, after check().
   void load(const StateDict& state, const MomentNames& names);
 
  private:
@@ -90,6 +100,7 @@ class OptimizerParamState {
   const Tensor& master() const { return state_->master(); }
 
  protected:
+  /// The k-th moment, undefined before the first step.
   Tensor& moment(std::size_t k) { return state_->kept_moment(k); }
 
  private:

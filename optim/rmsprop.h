@@ -4,7 +4,8 @@
 
 namespace halftone::optim {
 
-/// Settings of RMSprop: decay `alpha` of the mean square, `centered` to subtract the squared mean, momentum.
+/// Settings of RMSprop: decay `alpha` of the mean square, `eps` added to its root, `centered` to subtract the
+/// squared mean, momentum.
 class RMSpropOptions : public OptimizerCloneableOptions<RMSpropOptions> {
  public:
   RMSpropOptions(double lr = 1e-2) : lr_(lr) {}
@@ -26,6 +27,7 @@ class RMSpropParamState : public OptimizerParamState {
   using OptimizerParamState::OptimizerParamState;
   Tensor& square_avg() { return moment(0); }
   Tensor& momentum_buffer() { return moment(1); }
+  /// Running mean of the gradient, with centered; undefined without.
   Tensor& grad_avg() { return moment(2); }
 };
 

@@ -4,7 +4,8 @@
 
 namespace halftone::optim {
 
-/// Settings of SGD: momentum, dampening of the gradient in it, L2 weight decay, Nesterov momentum.
+/// Settings of SGD: momentum, dampening of the gradient in it, L2 weight decay; nesterov: the step looks
+/// ahead along the momentum.
 class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
  public:
   SGDOptions(double lr) : lr_(lr) {}

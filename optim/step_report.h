@@ -32,14 +32,15 @@ class StepReport {
   /// The gradients were looked at by this step; false when it relied on what unscale_() had seen.
   bool rechecked() const { return rechecked_; }
 
-  /// The loss scale of this step and of the next. The same in GradScaler, which moves the scale in update().
+  /// The loss scale of this step.
   double scale_before() const { return facts().scale_before; }
+  /// The loss scale of the next step. The same as before with GradScaler, which moves the scale in update().
   double scale_after() const { return facts().scale_after; }
   /// Norm of all true gradients before clipping; NaN when neither loss scaling nor clipping had it computed.
   double grad_norm() const { return facts().grad_norm; }
-  /// Parameters whose gradient is not finite: positions in the flattened param groups, and names where the
-  /// optimizer was made from named parameters.
+  /// Parameters whose gradient is not finite: positions in the flattened param groups.
   const std::vector<std::int64_t>& overflowed_parameters() const { return facts().overflowed_parameters; }
+  /// Their names, where the optimizer was made from named parameters.
   const std::vector<std::string>& overflowed_names() const { return facts().overflowed_names; }
   /// Parameters the optimizer holds.
   std::int64_t parameter_count() const { return parameter_count_; }

@@ -37,7 +37,7 @@ struct ELUOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
-/// Options of Hardtanh.
+/// Options of Hardtanh: clamps to [min_val, max_val].
 struct HardtanhOptions {
   HALFTONE_ARG(double, min_val) = -1;
   HALFTONE_ARG(double, max_val) = 1;
@@ -69,7 +69,8 @@ struct RReLUOptions {
   HALFTONE_ARG(bool, inplace) = false;
 };
 
-/// Options of PReLU: one learned slope, or one per channel.
+/// Options of PReLU: num_parameters is 1, or the number of channels for one learned slope each; they start
+/// from init.
 struct PReLUOptions {
   PReLUOptions(std::int64_t num_parameters = 1) : num_parameters_(num_parameters) {}
   HALFTONE_ARG(std::int64_t, num_parameters);
@@ -82,13 +83,13 @@ struct GLUOptions {
   HALFTONE_ARG(std::int64_t, dim);
 };
 
-/// Options of Hardshrink.
+/// Options of Hardshrink: x, and 0 where |x| <= lambda.
 struct HardshrinkOptions {
   HardshrinkOptions(double lambda = 0.5) : lambda_(lambda) {}
   HALFTONE_ARG(double, lambda);
 };
 
-/// Options of Softshrink.
+/// Options of Softshrink: x moved towards 0 by lambda, at most to 0.
 struct SoftshrinkOptions {
   SoftshrinkOptions(double lambda = 0.5) : lambda_(lambda) {}
   HALFTONE_ARG(double, lambda);
@@ -139,7 +140,8 @@ using SoftshrinkFuncOptions = SoftshrinkOptions;
 using ThresholdFuncOptions = ThresholdOptions;
 /// @}
 
-/// Options of functional::rrelu.
+/// Options of functional::rrelu: negative elements get slopes uniform in [lower, upper] in training, the mean
+/// slope else.
 struct RReLUFuncOptions {
   HALFTONE_ARG(double, lower) = 1.0 / 8.0;
   HALFTONE_ARG(double, upper) = 1.0 / 3.0;
@@ -155,7 +157,7 @@ struct GumbelSoftmaxFuncOptions {
   HALFTONE_ARG(int, dim) = -1;
 };
 
-/// Options of functional::softmax; a bare dimension converts.
+/// Options of functional::softmax; a bare dimension converts. dtype: what the input is converted to before.
 struct SoftmaxFuncOptions {
   SoftmaxFuncOptions(std::int64_t dim) : dim_(dim) {}
   HALFTONE_ARG(std::int64_t, dim);

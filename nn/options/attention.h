@@ -8,8 +8,9 @@
 
 namespace halftone::nn {
 
-/// Options of MultiheadAttention. kdim and vdim: features of keys and values, embed_dim by default.
-/// add_bias_kv: one learned key and value more; add_zero_attn: one of zeros.
+/// Options of MultiheadAttention: embed_dim features of queries and results, a multiple of num_heads. kdim
+/// and vdim: features of keys and values, embed_dim by default. add_bias_kv: one learned key and value more;
+/// add_zero_attn: one of zeros.
 struct MultiheadAttentionOptions {
   MultiheadAttentionOptions(std::int64_t embed_dim, std::int64_t num_heads)
       : embed_dim_(embed_dim), num_heads_(num_heads), kdim_(embed_dim), vdim_(embed_dim) {}
@@ -26,6 +27,7 @@ struct MultiheadAttentionOptions {
 /// What stands between the two linear maps of a transformer layer: kReLU, kGELU or a function.
 class TransformerActivation {
  public:
+  /// From (..., dim_feedforward) to the same shape.
   using Function = std::function<Tensor(const Tensor&)>;
   TransformerActivation(enumtype::kReLU) {}
   TransformerActivation(enumtype::kGELU) : gelu_(true) {}

@@ -18,7 +18,9 @@ class ConvPadding {
   ConvPadding(ExpandingArray<D> amounts) : amounts_(amounts) {}
   ConvPadding(enumtype::kValid) : amounts_(0) {}
   ConvPadding(enumtype::kSame) : amounts_(0), same_(true) {}
+  /// The amounts follow from the kernel and the dilation.
   bool is_same() const { return same_; }
+  /// Zeros on either side of each dimension; 0 with kValid and kSame.
   const ExpandingArray<D>& amounts() const { return amounts_; }
 
  private:
@@ -35,6 +37,7 @@ class ConvPaddingMode {
   ConvPaddingMode(enumtype::kReplicate) : kind_(Kind::kReplicate) {}
   ConvPaddingMode(enumtype::kCircular) : kind_(Kind::kCircular) {}
   Kind kind() const { return kind_; }
+  /// Whether it is kZeros, which needs no copy of the input.
   bool is_zeros() const { return kind_ == Kind::kZeros; }
   /// "kZeros", "kReflect", "kReplicate" or "kCircular".
   const char* name() const;
@@ -64,7 +67,7 @@ using Conv1dOptions = ConvOptions<1>;
 using Conv2dOptions = ConvOptions<2>;
 /// @}
 
-/// Options of ConvTranspose1d and ConvTranspose2d; the padding mode can only be kZeros.
+/// Options of ConvTranspose1d and ConvTranspose2d. padding_mode: kZeros only.
 template <std::size_t D>
 struct ConvTransposeOptions {
   ConvTransposeOptions(std::int64_t in_channels, std::int64_t out_channels, ExpandingArray<D> kernel_size)
@@ -88,7 +91,7 @@ using ConvTranspose2dOptions = ConvTransposeOptions<2>;
 
 namespace functional {
 
-/// Options of functional::conv1d and conv2d.
+/// Options of functional::conv1d and conv2d. bias: (out_channels), or undefined.
 template <std::size_t D>
 struct ConvFuncOptions {
   HALFTONE_ARG(Tensor, bias) = Tensor();
@@ -103,7 +106,7 @@ using Conv1dFuncOptions = ConvFuncOptions<1>;
 using Conv2dFuncOptions = ConvFuncOptions<2>;
 /// @}
 
-/// Options of functional::conv_transpose1d and conv_transpose2d.
+/// Options of functional::conv_transpose1d and conv_transpose2d. bias: (out_channels), or undefined.
 template <std::size_t D>
 struct ConvTransposeFuncOptions {
   HALFTONE_ARG(Tensor, bias) = Tensor();

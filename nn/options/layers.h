@@ -31,7 +31,7 @@ struct LocalResponseNormOptions {
   HALFTONE_ARG(double, k) = 1;
 };
 
-/// Options of CrossMapLRN2d.
+/// Options of CrossMapLRN2d: x / (k + alpha / size * sum of x^2 over `size` neighbouring channels)^beta.
 struct CrossMapLRN2dOptions {
   CrossMapLRN2dOptions(std::int64_t size) : size_(size) {}
   HALFTONE_ARG(std::int64_t, size);
@@ -70,7 +70,7 @@ struct ZeroPad2dOptions {
   HALFTONE_ARG(ExpandingArray<4>, padding);
 };
 
-/// Options of ConstantPad1d and ConstantPad2d.
+/// Options of ConstantPad1d and ConstantPad2d, which put `value` around the input.
 template <std::size_t D>
 struct ConstantPadOptions {
   ConstantPadOptions(ExpandingArray<2 * D> padding, double value) : padding_(padding), value_(value) {}
@@ -83,19 +83,19 @@ using ConstantPad1dOptions = ConstantPadOptions<1>;
 using ConstantPad2dOptions = ConstantPadOptions<2>;
 /// @}
 
-/// Options of PixelShuffle.
+/// Options of PixelShuffle: height and width grow by upscale_factor.
 struct PixelShuffleOptions {
   PixelShuffleOptions(std::int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
   HALFTONE_ARG(std::int64_t, upscale_factor);
 };
 
-/// Options of PixelUnshuffle.
+/// Options of PixelUnshuffle: height and width shrink by downscale_factor.
 struct PixelUnshuffleOptions {
   PixelUnshuffleOptions(std::int64_t downscale_factor) : downscale_factor_(downscale_factor) {}
   HALFTONE_ARG(std::int64_t, downscale_factor);
 };
 
-/// Options of Bilinear.
+/// Options of Bilinear. in1_features and in2_features: last dimensions of the two inputs.
 struct BilinearOptions {
   BilinearOptions(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features)
       : in1_features_(in1_features), in2_features_(in2_features), out_features_(out_features) {}
@@ -111,7 +111,7 @@ struct CosineSimilarityOptions {
   HALFTONE_ARG(double, eps) = 1e-8;
 };
 
-/// Options of PairwiseDistance.
+/// Options of PairwiseDistance: the p-norm of x1 - x2 + eps. keepdim: the last dimension stays, of size 1.
 struct PairwiseDistanceOptions {
   HALFTONE_ARG(double, p) = 2;
   HALFTONE_ARG(double, eps) = 1e-6;
@@ -132,7 +132,8 @@ class EmbeddingBagMode {
 };
 
 /// Options of EmbeddingBag. max_norm: rows are brought down to this norm before they are read.
-/// include_last_offset: offsets end with the number of indices.
+/// include_last_offset: offsets end with the number of indices. _weight: the first table (num_embeddings,
+/// embedding_dim); drawn from N(0, 1) when undefined.
 struct EmbeddingBagOptions {
   EmbeddingBagOptions(std::int64_t num_embeddings, std::int64_t embedding_dim)
       : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
@@ -162,7 +163,9 @@ struct EmbeddingBagFromPretrainedOptions {
 
 namespace functional {
 
-/// Options of functional::instance_norm.
+/// Options of functional::instance_norm. use_input_stats: the input's own mean and variance normalise it, and
+/// the running ones follow; if not, the running ones do. running_mean and running_var: (C), or undefined.
+/// weight and bias: (C), or undefined.
 struct InstanceNormFuncOptions {
   HALFTONE_ARG(Tensor, running_mean) = Tensor();
   HALFTONE_ARG(Tensor, running_var) = Tensor();
@@ -181,7 +184,8 @@ using CosineSimilarityFuncOptions = CosineSimilarityOptions;
 using PairwiseDistanceFuncOptions = PairwiseDistanceOptions;
 /// @}
 
-/// Options of functional::embedding_bag.
+/// Options of functional::embedding_bag. offsets: where bags begin in an input of one dimension.
+/// per_sample_weights: factors of the rows, of the input's shape, with kSum.
 struct EmbeddingBagFuncOptions {
   HALFTONE_ARG(Tensor, offsets) = Tensor();
   HALFTONE_ARG(optional<double>, max_norm) = nullopt;

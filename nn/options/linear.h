@@ -17,7 +17,7 @@ struct LinearOptions {
   HALFTONE_ARG(bool, bias) = true;
 };
 
-/// Options of Flatten.
+/// Options of Flatten, which joins the dimensions from start_dim to end_dim into one.
 struct FlattenOptions {
   HALFTONE_ARG(std::int64_t, start_dim) = 1;
   HALFTONE_ARG(std::int64_t, end_dim) = -1;
@@ -117,7 +117,8 @@ class PadMode {
   const char* name_;
 };
 
-/// Options of functional::pad: pairs (before, after), the last dimension first. Negative amounts crop.
+/// Options of functional::pad. pad: pairs (before, after), the last dimension first; negative amounts crop.
+/// mode: how the new elements are filled; value: with what, if mode is kConstant.
 struct PadFuncOptions {
   PadFuncOptions(std::vector<std::int64_t> pad) : pad_(std::move(pad)) {}
   HALFTONE_ARG(std::vector<std::int64_t>, pad);

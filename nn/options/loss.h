@@ -9,7 +9,7 @@
 namespace halftone::nn {
 
 /// Options of CrossEntropyLoss. weight: one factor per class. Targets equal to ignore_index count for
-/// nothing.
+/// nothing. label_smoothing: share of the target that all classes get alike, in [0, 1].
 struct CrossEntropyLossOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(std::int64_t, ignore_index) = -100;
@@ -17,7 +17,7 @@ struct CrossEntropyLossOptions {
   HALFTONE_ARG(double, label_smoothing) = 0;
 };
 
-/// Options of NLLLoss.
+/// Options of NLLLoss. weight: one factor per class.
 struct NLLLossOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(std::int64_t, ignore_index) = -100;
@@ -58,20 +58,22 @@ struct HuberLossOptions {
   HALFTONE_ARG(double, delta) = 1;
 };
 
-/// Options of BCELoss.
+/// Options of BCELoss. weight: factors of the losses, broadcast to them.
 struct BCELossOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(LossReduction, reduction) = kMean;
 };
 
-/// Options of BCEWithLogitsLoss. pos_weight: factors of the positive targets.
+/// Options of BCEWithLogitsLoss. weight: factors of the losses, broadcast to them; pos_weight: factors of the
+/// positive targets.
 struct BCEWithLogitsLossOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(LossReduction, reduction) = kMean;
   HALFTONE_ARG(Tensor, pos_weight) = Tensor();
 };
 
-/// Options of KLDivLoss. kBatchMean divides the sum by the number of rows, kMean by the number of elements.
+/// Options of KLDivLoss. log_target: the target holds logarithms. reduction: kBatchMean divides the sum by
+/// the number of rows, kMean by the number of elements.
 struct KLDivLossOptions {
   template <class Reduction = KLDivReduction>
   requires std::is_convertible_v<Reduction, KLDivReduction> KLDivLossOptions(Reduction reduction = kMean)
@@ -87,6 +89,7 @@ struct HingeEmbeddingLossOptions {
 };
 
 /// Options of MultiMarginLoss: sums of max(0, margin - x[target] + x[i])^p, p 1 or 2, over the other classes.
+/// weight: one factor per class.
 struct MultiMarginLossOptions {
   HALFTONE_ARG(std::int64_t, p) = 1;
   HALFTONE_ARG(double, margin) = 1;
@@ -117,7 +120,7 @@ struct SoftMarginLossOptions {
   HALFTONE_ARG(LossReduction, reduction);
 };
 
-/// Options of MultiLabelSoftMarginLoss.
+/// Options of MultiLabelSoftMarginLoss. weight: one factor per class.
 struct MultiLabelSoftMarginLossOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(LossReduction, reduction) = kMean;
@@ -133,8 +136,10 @@ struct TripletMarginLossOptions {
   HALFTONE_ARG(LossReduction, reduction) = kMean;
 };
 
-/// Options of TripletMarginWithDistanceLoss: the same with any distance of two tensors.
+/// Options of TripletMarginWithDistanceLoss: the same with any distance_function of two tensors, the
+/// Euclidean distance by default; swap: the nearer of a and p counts for n.
 struct TripletMarginWithDistanceLossOptions {
+  /// From two batches (N, D) to their distances (N).
   using distance_function_t = std::function<Tensor(const Tensor&, const Tensor&)>;
   HALFTONE_ARG(optional<distance_function_t>, distance_function) = nullopt;
   HALFTONE_ARG(double, margin) = 1;
@@ -142,7 +147,8 @@ struct TripletMarginWithDistanceLossOptions {
   HALFTONE_ARG(LossReduction, reduction) = kMean;
 };
 
-/// Options of CTCLoss. zero_infinity: losses of targets that do not fit their input count as 0.
+/// Options of CTCLoss. blank: the class that stands for no label; zero_infinity: losses of targets that do
+/// not fit their input count as 0.
 struct CTCLossOptions {
   HALFTONE_ARG(std::int64_t, blank) = 0;
   HALFTONE_ARG(LossReduction, reduction) = kMean;

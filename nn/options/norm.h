@@ -33,7 +33,7 @@ struct LayerNormOptions {
   HALFTONE_ARG(bool, elementwise_affine) = true;
 };
 
-/// Options of GroupNorm.
+/// Options of GroupNorm. num_channels: channels of the input.
 struct GroupNormOptions {
   GroupNormOptions(std::int64_t num_groups, std::int64_t num_channels)
       : num_groups_(num_groups), num_channels_(num_channels) {}
@@ -54,7 +54,7 @@ struct RMSNormOptions {
 
 namespace functional {
 
-/// Options of functional::batch_norm.
+/// Options of functional::batch_norm. weight and bias: (C), or undefined.
 struct BatchNormFuncOptions {
   HALFTONE_ARG(Tensor, weight) = Tensor();
   HALFTONE_ARG(Tensor, bias) = Tensor();
@@ -63,7 +63,7 @@ struct BatchNormFuncOptions {
   HALFTONE_ARG(double, eps) = 1e-5;
 };
 
-/// Options of functional::layer_norm.
+/// Options of functional::layer_norm. weight and bias: normalized_shape, or undefined.
 struct LayerNormFuncOptions {
   LayerNormFuncOptions(std::vector<std::int64_t> normalized_shape)
       : normalized_shape_(std::move(normalized_shape)) {}
@@ -73,7 +73,7 @@ struct LayerNormFuncOptions {
   HALFTONE_ARG(double, eps) = 1e-5;
 };
 
-/// Options of functional::group_norm.
+/// Options of functional::group_norm. weight and bias: (C), or undefined.
 struct GroupNormFuncOptions {
   GroupNormFuncOptions(std::int64_t num_groups) : num_groups_(num_groups) {}
   HALFTONE_ARG(std::int64_t, num_groups);
@@ -82,7 +82,8 @@ struct GroupNormFuncOptions {
   HALFTONE_ARG(double, eps) = 1e-5;
 };
 
-/// Options of functional::rms_norm.
+/// Options of functional::rms_norm. weight: normalized_shape, or undefined. eps: the machine epsilon of the
+/// input's dtype unless given.
 struct RMSNormFuncOptions {
   RMSNormFuncOptions(std::vector<std::int64_t> normalized_shape)
       : normalized_shape_(std::move(normalized_shape)) {}

@@ -24,7 +24,9 @@ using MaxPool1dOptions = MaxPoolOptions<1>;
 using MaxPool2dOptions = MaxPoolOptions<2>;
 /// @}
 
-/// Options of AvgPool1d and AvgPool2d (divisor_override: 2d only). The stride defaults to the kernel size.
+/// Options of AvgPool1d and AvgPool2d. The stride defaults to the kernel size. count_include_pad: the
+/// padding's zeros are part of the mean; divisor_override: what sums are divided by instead, in two
+/// dimensions only.
 template <std::size_t D>
 struct AvgPoolOptions {
   AvgPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}

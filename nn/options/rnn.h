@@ -11,6 +11,7 @@ class RNNNonlinearity {
  public:
   RNNNonlinearity(enumtype::kTanh) : relu_(false) {}
   RNNNonlinearity(enumtype::kReLU) : relu_(true) {}
+  /// Whether it is kReLU.
   bool is_relu() const { return relu_; }
   const char* name() const { return relu_ ? "relu" : "tanh"; }
 

@@ -41,7 +41,7 @@ struct UpsampleOptions {
 };
 
 namespace functional {
-/// Options of functional::interpolate.
+/// Options of functional::interpolate. size: of the result's spatial dimensions.
 struct InterpolateFuncOptions {
   HALFTONE_ARG(optional<std::vector<std::int64_t>>, size) = nullopt;
   HALFTONE_ARG(optional<std::vector<double>>, scale_factor) = nullopt;

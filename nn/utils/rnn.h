@@ -19,15 +19,22 @@ class PackedSequence {
 
   const Tensor& data() const { return data_; }
   const Tensor& batch_sizes() const { return batch_sizes_; }
+  /// Which of the caller's sequences stands in each column, longest first: int64 (N), or undefined.
   const Tensor& sorted_indices() const { return sorted_indices_; }
+  /// In which column each of the caller's sequences stands: int64 (N), or undefined.
   const Tensor& unsorted_indices() const { return unsorted_indices_; }
 
+  /// Where the data is; batch_sizes() stay on the CPU.
   bool is_cuda() const { return data_.is_cuda(); }
+  /// Whether the data is in page-locked host memory.
   bool is_pinned() const { return data_.is_pinned(); }
+  /// A copy in page-locked host memory.
   PackedSequence pin_memory() const;
   /// The same with data and indices on another device or in another dtype.
   PackedSequence to(const TensorOptions& options) const;
+  /// The same on the current CUDA device.
   PackedSequence cuda() const { return to(TensorOptions().device(kCUDA)); }
+  /// The same on the host.
   PackedSequence cpu() const { return to(TensorOptions().device(kCPU)); }
 
  private:
