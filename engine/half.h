@@ -181,7 +181,8 @@ class numeric_limits<halftone::Half> {
   using T = halftone::Half;
 
  public:
-  /// @cond What the standard says of every member.
+  // What the standard says of every member.
+  /// @cond
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = true;
   static constexpr bool is_iec559 = true, is_bounded = true, is_modulo = false, traps = false;
@@ -207,7 +208,8 @@ class numeric_limits<halftone::BFloat16> {
   using T = halftone::BFloat16;
 
  public:
-  /// @cond What the standard says of every member.
+  // What the standard says of every member.
+  /// @cond
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, is_exact = false;
   static constexpr bool has_infinity = true, has_quiet_NaN = true, has_signaling_NaN = true;
   static constexpr bool is_iec559 = false, is_bounded = true, is_modulo = false, traps = false;

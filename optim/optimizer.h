@@ -175,7 +175,8 @@ class Optimizer {
   /// The optimizer's, for messages and state.
   const char* name() const { return name_; }
 
-  /// @cond How a step is made: for the sources of this class alone.
+  // --- How a step is made: for the sources of this class alone
+  /// @cond
   /// A parameter among the others.
   struct Slot {
     ParameterState state;
