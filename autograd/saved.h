@@ -13,7 +13,7 @@ class SavedTensor {
   SavedTensor(const Tensor& tensor, bool is_result, std::uint32_t output_nr = 0);
   SavedTensor(SavedTensor&& other) noexcept = default;
   SavedTensor& operator=(SavedTensor&& other) noexcept {
-    reset();
+    if (defined()) reset();
     tensor_ = std::move(other.tensor_);
     version_ = other.version_;
     output_nr_ = other.output_nr_;
@@ -21,7 +21,9 @@ class SavedTensor {
     other.tensor_ = Tensor();
     return *this;
   }
-  ~SavedTensor() { reset(); }
+  ~SavedTensor() {
+    if (defined()) reset();
+  }
 
   /// Whether a tensor is kept.
   bool defined() const { return tensor_.defined(); }

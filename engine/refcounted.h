@@ -25,7 +25,9 @@ class RefCounted {
 
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
-    if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) const_cast<RefCounted*>(this)->destroy();
+    // The only owner needs no locked instruction: nobody else is there to count up or down meanwhile.
+    if (count_.load(std::memory_order_acquire) == 1 || count_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      const_cast<RefCounted*>(this)->destroy();
   }
   std::uint32_t use_count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
@@ -37,6 +39,11 @@ class RefCounted {
   virtual void destroy() noexcept { delete this; }
 
  private:
+  template <class T>
+  friend class IntrusivePtr;
+  /// Counts the first reference, of an object that nobody else has seen.
+  void retain_first() const noexcept { count_.store(1, std::memory_order_relaxed); }
+
   mutable std::atomic<std::uint32_t> count_{0};
 };
 
@@ -53,6 +60,8 @@ class IntrusivePtr {
   IntrusivePtr(const IntrusivePtr<U>& other) : object_(other.get()) {
     retain();
   }
+  template <class U>
+  IntrusivePtr(IntrusivePtr<U>&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   IntrusivePtr& operator=(IntrusivePtr other) noexcept {
     std::swap(object_, other.object_);
     return *this;
@@ -68,7 +77,17 @@ class IntrusivePtr {
   void reset() noexcept { *this = IntrusivePtr(); }
   friend bool operator==(const IntrusivePtr& a, const IntrusivePtr& b) { return a.object_ == b.object_; }
 
+  /// The first pointer to a new object.
+  static IntrusivePtr first(T* object) noexcept {
+    object->retain_first();
+    IntrusivePtr pointer;
+    pointer.object_ = object;
+    return pointer;
+  }
+
  private:
+  template <class U>
+  friend class IntrusivePtr;
   void retain() {
     if (object_) object_->retain();
   }
@@ -78,7 +97,7 @@ class IntrusivePtr {
 /// A new object and the first pointer to it.
 template <class T, class... Args>
 IntrusivePtr<T> make_intrusive(Args&&... args) {
-  return IntrusivePtr<T>(new T(std::forward<Args>(args)...));
+  return IntrusivePtr<T>::first(new T(std::forward<Args>(args)...));
 }
 
 }  // namespace halftone

@@ -19,6 +19,16 @@ struct TensorImpl final : RefCounted {
         dtype(dtype),
         is_contiguous(strides_are_contiguous(sizes, strides)) {}
 
+  /// Row-major from the storage's start; `numel` is the product of `sizes`.
+  TensorImpl(IntrusivePtr<Storage> storage, ScalarType dtype, const Dims& sizes, std::int64_t numel)
+      : storage(std::move(storage)),
+        sizes(sizes),
+        strides(contiguous_strides(sizes)),
+        offset(0),
+        numel(numel),
+        dtype(dtype),
+        is_contiguous(true) {}
+
   /// Null for a tensor without elements.
   std::byte* data() const {
     if (numel == 0) return nullptr;

@@ -9,14 +9,13 @@ Meta like(const Tensor& x, IntArrayRef sizes, OptionalDtype dtype) {
 }
 
 Tensor allocate(const Meta& meta) {
+  const std::int64_t numel = count_elements(meta.sizes);
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(count_elements(meta.sizes), static_cast<std::int64_t>(element_size(meta.dtype)),
-                             &bytes)) {
+  if (__builtin_mul_overflow(numel, static_cast<std::int64_t>(element_size(meta.dtype)), &bytes)) {
     fail("allocate", "the size in bytes of ", meta.dtype, meta.sizes, " does not fit into 64 bits");
   }
   auto storage = make_intrusive<Storage>(static_cast<std::size_t>(bytes), meta.device);
-  return Tensor(make_intrusive<TensorImpl>(std::move(storage), meta.dtype, meta.sizes,
-                                           contiguous_strides(meta.sizes), 0));
+  return Tensor(make_intrusive<TensorImpl>(std::move(storage), meta.dtype, meta.sizes, numel));
 }
 
 Tensor Saved::input(int i) const {

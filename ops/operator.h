@@ -279,7 +279,7 @@ IntrusivePtr<RecordedNode> make_node(const Args&... args) {
   };
   (visit_tensors(add, args), ...);
   node->save_inputs(Op::saves, inputs);
-  return IntrusivePtr<RecordedNode>(node);
+  return node;
 }
 
 // --- Calling

@@ -23,11 +23,11 @@ Meta broadcast_meta(const char* op, std::initializer_list<const Tensor*> tensors
       meta.device = tensor->device();
     }
     if (first) {
-      meta.sizes = tensor->sizes().dims();
+      meta.sizes = tensor->unsafe_impl()->sizes;
       first = false;
       continue;
     }
-    if (tensor->sizes() != IntArrayRef(meta.sizes))
+    if (tensor->unsafe_impl()->sizes != meta.sizes)
       meta.sizes = broadcast_shapes(op, meta.sizes, tensor->sizes());
   }
   return meta;

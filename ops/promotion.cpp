@@ -17,6 +17,16 @@ int group_of(const Tensor& tensor) {
   return tensor.dim() == 0 ? 1 : 0;
 }
 
+/// Whether all are of one dtype and none is a C++ number: what is most common.
+bool have_one_dtype(std::initializer_list<const Tensor*> tensors) {
+  const Tensor& first = **tensors.begin();
+  for (const Tensor* tensor : tensors) {
+    if (!tensor->defined() || tensor->unsafe_impl()->is_wrapped_number) return false;
+    if (tensor->scalar_type() != first.scalar_type()) return false;
+  }
+  return true;
+}
+
 ScalarType counted_dtype(const Tensor& tensor, int group) {
   return group == 2 && tensor.is_floating_point() ? get_default_dtype() : tensor.scalar_type();
 }
@@ -38,6 +48,7 @@ Tensor wrapped_number(const Scalar& value) {
 }
 
 ScalarType result_type(std::initializer_list<const Tensor*> tensors) {
+  if (tensors.size() > 0 && have_one_dtype(tensors)) return (*tensors.begin())->scalar_type();
   std::array<std::optional<ScalarType>, 3> widest;
   for (const Tensor* tensor : tensors) {
     if (!tensor->defined()) continue;
