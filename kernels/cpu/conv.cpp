@@ -58,6 +58,7 @@ void place_taps(PatchPlan& plan, const Taps& taps, TapOffsets& offsets) {
                       dx / plan.step_w);
   }
   plan.tap_offsets = offsets.begin();
+  plan.set_slots();
 }
 
 Taps forward_taps(const ConvShape& s) {
@@ -341,6 +342,12 @@ class Scratch {
 };
 
 }  // namespace
+
+void PatchPlan::set_slots() {
+  constexpr i64 kFewTerms = 32;
+  const i64 lanes = gemm_micro_tile().lanes, whole = (grid_w + lanes - 1) / lanes * lanes;
+  slot_row = channels * taps <= kFewTerms && 2 * whole <= 3 * grid_w ? whole : row_size();
+}
 
 bool PatchPlan::is_direct() const {
   const i64 panel = gemm_micro_tile().cols, computed = (slots() + panel - 1) / panel * panel;

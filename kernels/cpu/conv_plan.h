@@ -38,8 +38,12 @@ struct PatchPlan {
   /// True where panels are read from the planes themselves, see conv_direct.inc: without strides, and if not
   /// too much is computed for nothing.
   bool is_direct() const;
-  /// Positions of one image counted along whole rows of the plane.
-  std::int64_t slots() const { return (grid_h - 1) * row_size() + grid_w; }
+  /// Positions of one image, counted by slots: along whole rows of the plane, so that neighbouring slots are
+  /// neighbours there. Or along rows of whole vectors, more of which are computed for nothing but stored as
+  /// they are: better where a sum takes few terms (set_slots decides).
+  std::int64_t slot_row;
+  std::int64_t slots() const { return (grid_h - 1) * slot_row + grid_w; }
+  void set_slots();
 };
 
 /// A convolution seen as C (rows, positions) = A (rows, channels * taps) * patches. The columns of C are the

@@ -17,9 +17,9 @@ inline constexpr std::int64_t kGemmTileN = 512;
 /// Packed rows of A are this far apart: not a multiple of 4 KiB, so rows do not evict each other from L1.
 inline constexpr std::int64_t kGemmStrideA = kGemmBlockK + 16;
 
-/// Rows and columns of the register tile of the current ISA's micro-kernel.
+/// Rows and columns of the register tile of the current ISA's micro-kernel, and columns of one vector.
 struct MicroTile {
-  std::int64_t rows, cols;
+  std::int64_t rows, cols, lanes;
 };
 MicroTile gemm_micro_tile();
 
