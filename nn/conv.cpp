@@ -98,17 +98,19 @@ ConvOptions<D> without_padding(ConvOptions<D> options) {
 }  // namespace
 
 Tensor Conv1dImpl::forward(const Tensor& input) {
+  const Tensor kernel = effective(weight, "weight");
   if (options.padding_mode().is_zeros()) {
-    return functional::conv1d(input, weight, function_options(options, bias));
+    return functional::conv1d(input, kernel, function_options(options, bias));
   }
-  return functional::conv1d(padded(input, options), weight, function_options(without_padding(options), bias));
+  return functional::conv1d(padded(input, options), kernel, function_options(without_padding(options), bias));
 }
 
 Tensor Conv2dImpl::forward(const Tensor& input) {
+  const Tensor kernel = effective(weight, "weight");
   if (options.padding_mode().is_zeros()) {
-    return functional::conv2d(input, weight, function_options(options, bias));
+    return functional::conv2d(input, kernel, function_options(options, bias));
   }
-  return functional::conv2d(padded(input, options), weight, function_options(without_padding(options), bias));
+  return functional::conv2d(padded(input, options), kernel, function_options(without_padding(options), bias));
 }
 
 template <std::size_t D, class Derived>
@@ -186,13 +188,15 @@ std::vector<std::int64_t> ConvTransposeNdImpl<D, Derived>::padding_for(
 }
 
 Tensor ConvTranspose1dImpl::forward(const Tensor& input, const optional<IntArrayRef>& output_size) {
-  return halftone::conv_transpose1d(input, weight, bias, options.stride(), options.padding(),
-                                    padding_for(input, output_size), options.groups(), options.dilation());
+  return halftone::conv_transpose1d(input, effective(weight, "weight"), bias, options.stride(),
+                                    options.padding(), padding_for(input, output_size), options.groups(),
+                                    options.dilation());
 }
 
 Tensor ConvTranspose2dImpl::forward(const Tensor& input, const optional<IntArrayRef>& output_size) {
-  return halftone::conv_transpose2d(input, weight, bias, options.stride(), options.padding(),
-                                    padding_for(input, output_size), options.groups(), options.dilation());
+  return halftone::conv_transpose2d(input, effective(weight, "weight"), bias, options.stride(),
+                                    options.padding(), padding_for(input, output_size), options.groups(),
+                                    options.dilation());
 }
 
 template class ConvTransposeNdImpl<1, ConvTranspose1dImpl>;

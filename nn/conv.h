@@ -18,6 +18,9 @@ class ConvNdImpl : public Cloneable<Derived> {
   ConvOptions<D> options;
   Tensor weight;
   Tensor bias;  ///< undefined without bias
+
+ protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
 };
 
 /// Convolution over (N, C, L).
@@ -55,6 +58,7 @@ class ConvTransposeNdImpl : public Cloneable<Derived> {
   Tensor bias;  ///< undefined without bias
 
  protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
   /// The output_padding that gives `output_size`, or the options' own.
   std::vector<std::int64_t> padding_for(const Tensor& input, const optional<IntArrayRef>& output_size) const;
 };

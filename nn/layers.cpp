@@ -200,7 +200,7 @@ void BilinearImpl::pretty_print(std::ostream& stream) const {
 }
 
 Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
-  return functional::bilinear(input1, input2, weight, bias);
+  return functional::bilinear(input1, input2, effective(weight, "weight"), bias);
 }
 
 namespace {
@@ -298,7 +298,7 @@ void EmbeddingBagImpl::pretty_print(std::ostream& stream) const {
 
 Tensor EmbeddingBagImpl::forward(const Tensor& input, const Tensor& offsets,
                                  const Tensor& per_sample_weights) {
-  return functional::embedding_bag(input, weight,
+  return functional::embedding_bag(input, effective(weight, "weight"),
                                    functional::EmbeddingBagFuncOptions()
                                        .offsets(offsets)
                                        .max_norm(options.max_norm())

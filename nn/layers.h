@@ -204,6 +204,9 @@ class BilinearImpl : public Cloneable<BilinearImpl> {
   BilinearOptions options;
   Tensor weight;  ///< (out_features, in1_features, in2_features)
   Tensor bias;    ///< (out_features), undefined without bias
+
+ protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
 };
 HALFTONE_MODULE(Bilinear);
 
@@ -248,6 +251,9 @@ class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
 
   EmbeddingBagOptions options;
   Tensor weight;  ///< (num_embeddings, embedding_dim)
+
+ protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
 };
 
 /// Holder of EmbeddingBagImpl.

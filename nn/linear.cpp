@@ -35,7 +35,9 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
          << ")";
 }
 
-Tensor LinearImpl::forward(const Tensor& input) { return functional::linear(input, weight, bias); }
+Tensor LinearImpl::forward(const Tensor& input) {
+  return functional::linear(input, effective(weight, "weight"), bias);
+}
 
 void IdentityImpl::pretty_print(std::ostream& stream) const { stream << kLayerPrefix << "Identity()"; }
 
@@ -102,7 +104,7 @@ Embedding Embedding::from_pretrained(const Tensor& embeddings,
 }
 
 Tensor EmbeddingImpl::forward(const Tensor& input) {
-  return functional::embedding(input, weight,
+  return functional::embedding(input, effective(weight, "weight"),
                                functional::EmbeddingFuncOptions()
                                    .padding_idx(options.padding_idx())
                                    .max_norm(options.max_norm())

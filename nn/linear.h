@@ -20,6 +20,9 @@ class LinearImpl : public Cloneable<LinearImpl> {
   LinearOptions options;
   Tensor weight;  ///< (out_features, in_features)
   Tensor bias;    ///< (out_features), undefined without bias
+
+ protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
 };
 HALFTONE_MODULE(Linear);
 
@@ -71,6 +74,9 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
 
   EmbeddingOptions options;
   Tensor weight;  ///< (num_embeddings, embedding_dim)
+
+ protected:
+  Tensor* normalizable(std::string_view name) override { return name == "weight" ? &weight : nullptr; }
 };
 
 /// Holder of EmbeddingImpl.

@@ -255,9 +255,11 @@ std::shared_ptr<Module> Module::finish_clone(Module* copy, void (*reset)(Module&
   copy->parameters_.clear();
   copy->buffers_.clear();
   copy->children_.clear();
+  copy->weight_norms_.clear();
   const PhiloxState stream = default_generator().state();  // initial values are overwritten: draw none
   reset(*copy);
   default_generator().set_state(stream);
+  copy->match_weight_norms(*this);
   copy->copy_values_from(*this, device);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -20,6 +21,11 @@ namespace halftone::nn {
 
 template <class Contained>
 class ModuleHolder;
+class Module;
+namespace utils {
+void weight_norm(Module& module, const std::string& name, optional<std::int64_t> dim);
+void remove_weight_norm(Module& module, const std::string& name);
+}  // namespace utils
 
 /// Base of every layer and model (torch::nn::Module): holds named parameters, buffers and submodules, and
 /// whether the model is training. Register what belongs to the model in its constructor; the rest follows.
@@ -141,6 +147,17 @@ class Module : public std::enable_shared_from_this<Module> {
     (void)buffer;
     return false;
   }
+  /// The member that holds parameter `name`, if forward() reads it through `effective`: then it can be put
+  /// under utils::weight_norm. Null for all others.
+  virtual Tensor* normalizable(std::string_view name) {
+    (void)name;
+    return nullptr;
+  }
+  /// Parameter `name` as forward() should use it: its member, or under utils::weight_norm, where the member
+  /// is undefined, computed from direction and length. Throws Error when such a member was assigned.
+  Tensor effective(const Tensor& member, std::string_view name) const {
+    return weight_norms_.empty() ? member : normalized(member, name);
+  }
   /// Makes a memberwise copy of this module into a deep one: it registers its own through `reset`, and gets
   /// this module's values. (Not a template, so that every layer does not compile its own.)
   std::shared_ptr<Module> finish_clone(Module* copy, void (*reset)(Module&),
@@ -150,6 +167,19 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, Tensor> parameters_{"parameter"};
 
  private:
+  friend void utils::weight_norm(Module&, const std::string&, optional<std::int64_t>);
+  friend void utils::remove_weight_norm(Module&, const std::string&);
+  /// Which parameter is under weight normalisation, and along which dimension (-1: all in one).
+  struct WeightNorm {
+    std::string name;
+    std::int64_t dim;
+    bool operator==(const WeightNorm&) const = default;
+  };
+  Tensor normalized(const Tensor& member, std::string_view name) const;
+  void add_weight_norm(const WeightNorm& norm);
+  void drop_weight_norm(WeightNorm norm);
+  /// Puts the same parameters under weight normalisation as in `original`, here and below.
+  void match_weight_norms(const Module& original);
   void copy_values_from(const Module& other, const optional<Device>& device);
   void add_child(std::string name, std::shared_ptr<Module> module);
   void swap_child(const std::string& name, std::shared_ptr<Module> module);
@@ -162,6 +192,7 @@ class Module : public std::enable_shared_from_this<Module> {
   bool is_training_ = true;
   OrderedDict<std::string, Tensor> buffers_{"buffer"};
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"submodule"};
+  std::vector<WeightNorm> weight_norms_;
 };
 
 /// The whole tree of modules, indented.

@@ -25,3 +25,4 @@
 #include "halftone/nn/utils/clip_grad.h"
 #include "halftone/nn/utils/convert_parameters.h"
 #include "halftone/nn/utils/rnn.h"
+#include "halftone/nn/utils/weight_norm.h"

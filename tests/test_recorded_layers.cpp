@@ -389,3 +389,27 @@ TEST_CASE("attention and transformers agree with PyTorch") {
       },
       transformer.ptr().get());
 }
+
+TEST_CASE("weight normalisation agrees with PyTorch") {
+  const auto check = [](const std::string& name, auto layer, optional<std::int64_t> dim) {
+    const std::string at = "weight_norm/" + name;
+    INFO(at);
+    layer->to(kDouble);
+    {
+      NoGradGuard no_grad;
+      layer->weight.copy_(record(at + "/plain"));
+    }
+    nn::utils::weight_norm(layer, "weight", dim);
+    check_close(layer->named_parameters()["weight_g"], record(at + "/length"));
+    check_layer(at, layer);
+  };
+  check("linear", nn::Linear(4, 3), 0);
+  check("linear_1", nn::Linear(4, 3), 1);
+  check("linear_all", nn::Linear(4, 3), nullopt);
+  check("conv1d", nn::Conv1d(nn::Conv1dOptions(2, 3, 3).padding(1)), 0);
+  check("conv2d", nn::Conv2d(nn::Conv2dOptions(2, 3, {2, 3})), 0);
+  check("conv2d_circular", nn::Conv2d(nn::Conv2dOptions(2, 2, 3).padding(1).padding_mode(kCircular)), 0);
+  check("conv_transpose1d", nn::ConvTranspose1d(nn::ConvTranspose1dOptions(3, 2, 3).stride(2)), 1);
+  check("conv_transpose2d", nn::ConvTranspose2d(nn::ConvTranspose2dOptions(3, 2, 3)), 1);
+  check("embedding", nn::Embedding(5, 3), 0);
+}

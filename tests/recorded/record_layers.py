@@ -13,6 +13,7 @@ import struct
 import torch
 from torch import nn
 import torch.nn.functional as F
+from torch.nn.utils import weight_norm
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 torch.manual_seed(20)
@@ -198,6 +199,26 @@ labels = torch.tensor([[1, 2, 2], [3, 1, 1], [2, 0, 0]])
 for reduction in ["mean", "sum", "none"]:
     case("ctc/" + reduction,
          lambda x: F.ctc_loss(x.log_softmax(2), labels, torch.tensor([7, 5, 6]), torch.tensor([3, 2, 1]), reduction=reduction), [scores])
+
+# --- Weight normalisation: with lengths of its own, so that the result is not the plain layer's ---
+for name, (module, dim, operand) in {
+    "linear": (nn.Linear(4, 3), 0, torch.randn(2, 4)),
+    "linear_1": (nn.Linear(4, 3), 1, torch.randn(2, 4)),
+    "linear_all": (nn.Linear(4, 3), None, torch.randn(2, 4)),
+    "conv1d": (nn.Conv1d(2, 3, 3, padding=1), 0, torch.randn(2, 2, 5)),
+    "conv2d": (nn.Conv2d(2, 3, (2, 3)), 0, torch.randn(2, 2, 4, 5)),
+    "conv2d_circular": (nn.Conv2d(2, 2, 3, padding=1, padding_mode="circular"), 0, torch.randn(1, 2, 4, 5)),
+    "conv_transpose1d": (nn.ConvTranspose1d(3, 2, 3, stride=2), 1, torch.randn(2, 3, 4)),
+    "conv_transpose2d": (nn.ConvTranspose2d(3, 2, 3), 1, torch.randn(2, 3, 3, 4)),
+    "embedding": (nn.Embedding(5, 3), 0, torch.tensor([[0, 4], [1, 1]])),
+}.items():
+    name = "weight_norm/" + name
+    record[name + "/plain"] = module.weight.detach().clone()
+    weight_norm(module, dim=dim)
+    record[name + "/length"] = module.weight_g.detach().clone()
+    with torch.no_grad():
+        module.weight_g.mul_(torch.linspace(0.5, 2.5, module.weight_g.numel()).view_as(module.weight_g))
+    layer(name, module, operand)
 
 names = {torch.float64: "F64", torch.int64: "I64", torch.bool: "BOOL"}
 header, data = {"__metadata__": {"torch": torch.__version__}}, b""
