@@ -2,6 +2,7 @@
 
 // Datasets and loaders, in one include.
 
+#include "halftone/data/chunk.h"
 #include "halftone/data/data_loader.h"
 #include "halftone/data/dataset.h"
 #include "halftone/data/example.h"

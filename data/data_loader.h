@@ -10,17 +10,10 @@
 #include "halftone/data/data_loader_options.h"
 #include "halftone/data/dataset.h"
 #include "halftone/data/samplers.h"
+#include "halftone/data/worker_exception.h"
 #include "halftone/data/worker_pool.h"
 
 namespace halftone::data {
-
-/// What comes out of a loader when a dataset throws in a worker thread. what() holds the original message,
-/// `original_exception` the exception itself.
-class WorkerException : public Error {
- public:
-  explicit WorkerException(std::exception_ptr original);
-  std::exception_ptr original_exception;
-};
 
 /// In the place of a sampler where the dataset is stateful: asks for a full batch each time.
 class StatefulRequests {
@@ -189,6 +182,8 @@ class DataLoader {
       std::exception_ptr error;
       try {
         batch = datasets_[is_stateful ? 0 : worker].get_batch(request);
+      } catch (const WorkerException& from_reading_ahead) {
+        error = from_reading_ahead.original_exception;
       } catch (...) {
         error = std::current_exception();
       }

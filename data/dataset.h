@@ -7,6 +7,11 @@
 
 #include "halftone/data/example.h"
 
+namespace halftone::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace halftone::serialize
+
 namespace halftone::data::datasets {
 
 template <class Source, class Transform>
@@ -80,7 +85,27 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, BatchReq
  public:
   /// Begins the next epoch.
   virtual void reset() = 0;
+  /// Its place in the epoch, for those that can say it; others throw Error.
+  /// @{
+  virtual void save(serialize::OutputArchive&) const { fail("StatefulDataset", "it has no save()"); }
+  virtual void load(serialize::InputArchive&) { fail("StatefulDataset", "it has no load()"); }
+  /// @}
 };
+
+/// save() and load() of a dataset.
+/// @{
+template <class... Args>
+serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
+                                     const StatefulDataset<Args...>& dataset) {
+  dataset.save(archive);
+  return archive;
+}
+template <class... Args>
+serialize::InputArchive& operator>>(serialize::InputArchive& archive, StatefulDataset<Args...>& dataset) {
+  dataset.load(archive);
+  return archive;
+}
+/// @}
 
 /// A dataset that several others refer to: copies share it. Its get_batch has to be thread-safe where a
 /// loader has workers.

@@ -1,6 +1,7 @@
 // Datasets, transforms, samplers and loaders.
 
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -156,6 +157,100 @@ void samplers() {
   PORTING_CHECK((sizes == std::vector<std::size_t>{3, 3, 1}));
 }
 
+/// Chunk i of three holds 10 * i, 10 * i + 1, ... : three, none, four.
+class Chunks : public torch::data::datasets::ChunkDataReader<int> {
+ public:
+  using BatchType = torch::data::datasets::ChunkDataReader<int>::ChunkType;
+  explicit Chunks(std::size_t failing = 99) : failing_(failing) {}
+  BatchType read_chunk(std::size_t index) override {
+    if (index == failing_) throw std::runtime_error("no chunk " + std::to_string(index));
+    const std::size_t sizes[] = {3, 0, 4};
+    BatchType chunk;
+    for (std::size_t i = 0; i < sizes[index]; ++i) chunk.push_back(static_cast<int>(10 * index + i));
+    return chunk;
+  }
+  std::size_t chunk_count() override { return 3; }
+  void reset() override {}
+
+ private:
+  std::size_t failing_;
+};
+
+using Sequential = torch::data::samplers::SequentialSampler;
+using Random = torch::data::samplers::RandomSampler;
+using torch::data::datasets::ChunkDataset;
+using torch::data::datasets::ChunkDatasetOptions;
+
+void chunks() {
+  using InOrder = ChunkDataset<Chunks, Sequential, Sequential>;
+  auto dataset = torch::data::datasets::make_shared_dataset<InOrder>(
+      Chunks(), Sequential(0), Sequential(0), ChunkDatasetOptions(/*preloader_count=*/1, /*batch_size=*/2));
+  for (const std::size_t workers : {0, 1}) {
+    auto loader = torch::data::make_data_loader(dataset, torch::data::DataLoaderOptions(2).workers(workers));
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::vector<std::vector<int>> batches;
+      for (auto& batch : *loader) batches.push_back(batch);
+      PORTING_CHECK((batches == std::vector<std::vector<int>>{{0, 1}, {2, 20}, {21, 22}, {23}}));
+    }
+  }
+  PORTING_CHECK(!dataset.size().has_value());
+  PORTING_THROWS(dataset.get_batch(3));
+
+  const auto negate = [](std::vector<int>& examples) {
+    for (int& example : examples) example = -example;
+  };
+  using Shuffled = ChunkDataset<Chunks, Random, Random>;
+  auto shuffled = torch::data::datasets::make_shared_dataset<Shuffled>(
+      Chunks(), Random(0), Random(0), ChunkDatasetOptions(2, 3).cache_size(5).cross_chunk_shuffle_count(2),
+      negate);
+  auto loader = torch::data::make_data_loader(
+      shuffled.map(torch::data::transforms::BatchLambda<std::vector<int>, std::size_t>(
+          [](std::vector<int> batch) { return batch.size(); })),
+      torch::data::DataLoaderOptions(3));
+  std::multiset<std::size_t> sizes;
+  for (auto& size : *loader) sizes.insert(size);
+  PORTING_CHECK((sizes == std::multiset<std::size_t>{1, 3, 3}));
+  shuffled->reset();
+  std::multiset<int> seen;
+  while (auto batch = shuffled->get_batch()) seen.insert(batch->begin(), batch->end());
+  PORTING_CHECK((seen == std::multiset<int>{0, -1, -2, -20, -21, -22, -23}));
+  shuffled->reset();  // and left: the preloaders are stopped
+
+  InOrder failing(Chunks(0), Sequential(0), Sequential(0), ChunkDatasetOptions(1, 4));
+  PORTING_THROWS(failing.get_batch(4));  // before reset()
+  failing.reset();
+  std::string message;
+  try {
+    failing.get_batch();
+  } catch (const torch::data::WorkerException& error) {
+    message = error.what();
+  }
+  PORTING_CHECK(message.find("no chunk 0") != std::string::npos);
+
+  PORTING_THROWS(ChunkDatasetOptions(0, 1));
+  PORTING_THROWS(ChunkDatasetOptions(1, 0));
+  PORTING_THROWS(ChunkDatasetOptions(1, 5, 4));
+  PORTING_THROWS(ChunkDatasetOptions(1, 1, 1, 0));
+
+  InOrder first(Chunks(), Sequential(0), Sequential(0), ChunkDatasetOptions(1, 3, 3));
+  InOrder second(Chunks(), Sequential(3), Sequential(0), ChunkDatasetOptions(1, 3, 3));
+  first.reset();
+  while (first.get_batch()) {
+  }
+  std::stringstream stream;
+  {
+    torch::serialize::OutputArchive archive;
+    first.save(archive);
+    archive.save_to(stream);
+  }
+  torch::serialize::InputArchive archive;
+  archive.load_from(stream);
+  second.load(archive);
+  PORTING_CHECK(second.chunk_sampler().index() == 3);
+  second.reset();  // continues the epoch, which is over
+  PORTING_CHECK(!second.get_batch().has_value());
+}
+
 }  // namespace
 
 int main() {
@@ -163,5 +258,6 @@ int main() {
   failures();
   transforms();
   samplers();
+  chunks();
   return porting::result("data_loading");
 }

@@ -1,4 +1,4 @@
-#include "halftone/data/data_loader.h"
+#include "halftone/data/worker_exception.h"
 
 namespace halftone::data {
 namespace {
