@@ -389,8 +389,6 @@ Tensor float_power(const Tensor& self, const Tensor& exponent);
 Tensor float_power(const Tensor& self, const Scalar& exponent);
 /// self * 2^other.
 Tensor ldexp(const Tensor& self, const Tensor& other);
-/// log(x / (1 - x)), x clamped to [eps, 1 - eps] if given.
-Tensor logit(const Tensor& self, std::optional<double> eps = std::nullopt);
 /// 0 for negative elements, 1 for positive ones, `values` where they are 0.
 Tensor heaviside(const Tensor& self, const Tensor& values);
 /// Bounds that broadcast; either may be undefined.

@@ -223,6 +223,8 @@ Tensor atanh(const Tensor& self);
 /// sin(pi x) / (pi x).
 Tensor sinc(const Tensor& self);
 Tensor erfinv(const Tensor& self);
+/// log(x / (1 - x)), x clamped to [eps, 1 - eps] if given.
+Tensor logit(const Tensor& self, std::optional<double> eps = std::nullopt);
 /// The logarithm of the gamma function's magnitude, its derivative, and the n-th derivative of that.
 Tensor lgamma(const Tensor& self);
 Tensor digamma(const Tensor& self);

@@ -20,7 +20,7 @@
   X(SinBackward) X(Sin) X(CosBackward) X(Cos) X(TanBackward) X(Tan) X(AsinBackward) X(Asin) X(AcosBackward) X(Acos) \
   X(AtanBackward) X(Atan) X(SinhBackward) X(Sinh) X(CoshBackward) X(Cosh) X(ErfBackward) X(Erf) X(ErfcBackward) X(Erfc) \
   X(AcoshBackward) X(Acosh) X(AsinhBackward) X(Asinh) X(AtanhBackward) X(Atanh) X(SincBackward) X(Sinc) X(ErfInvBackward) \
-  X(ErfInv) X(PolygammaBackward) X(Lgamma) X(Digamma) X(Polygamma) X(HypotBackward) X(Hypot) X(CopysignBackward) X(Copysign) \
+  X(ErfInv) X(LogitBackward) X(Logit) X(PolygammaBackward) X(Lgamma) X(Digamma) X(Polygamma) X(HypotBackward) X(Hypot) X(CopysignBackward) X(Copysign) \
   X(LogAddExpBackward) X(LogAddExp) X(LogAddExp2Backward) X(LogAddExp2) X(XlogyBackwardSelf) X(XlogyBackwardOther) X(Xlogy) \
   X(Fmax) X(Fmin) \
   X(Sign) X(Floor) X(Ceil) X(Round) X(Trunc) X(Frac) X(ClampBackward) X(Clamp) X(NanToNumBackward) X(NanToNum) \

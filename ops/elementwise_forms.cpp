@@ -42,18 +42,6 @@ Tensor& ldexp_(Tensor& self, const Tensor& other) {
       "ldexp_", self, [&](const Tensor& x) { return ldexp(x, other); }, other);
 }
 
-Tensor logit(const Tensor& self, std::optional<double> eps) {
-  const Tensor x = self.is_floating_point() ? self : self.to(get_default_dtype());
-  const bool half = is_low_precision(x.scalar_type());  // 1 - x must not be rounded to it
-  const Tensor wide = half ? x.to(kFloat) : x;
-  const Tensor inside = eps ? clamp(wide, *eps, 1 - *eps) : wide;
-  const Tensor result = log(inside) - log1p(-inside);
-  return half ? result.to(x.scalar_type()) : result;
-}
-Tensor& logit_(Tensor& self, std::optional<double> eps) {
-  return ops::write_back("logit_", self, [&](const Tensor& x) { return logit(x, eps); });
-}
-
 Tensor heaviside(const Tensor& self, const Tensor& values) {
   if (self.scalar_type() != values.scalar_type())
     fail("heaviside", "self and values must have one dtype, got ", self, " and ", values);

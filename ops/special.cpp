@@ -1,6 +1,8 @@
 // Inverse hyperbolic, gamma, error and other special functions, and functions of two operands that need more
 // care than a formula.
 
+#include <limits>
+
 #include "halftone/ops/pointwise.h"
 
 namespace halftone {
@@ -80,6 +82,56 @@ struct ErfInv : Unary<ErfInv, Fn::kErfInv, ErfInvBackward, Reads::kResult> {
   static constexpr double low = -0.8, high = 0.8;
 };
 HALFTONE_REGISTER_OPERATOR(ErfInv)
+
+/// The bounds are those that eps sets, or infinite.
+struct LogitBackward : Derivative<LogitBackward, Fn::kLogitBackward, Scalar, Scalar> {
+  static constexpr Schema schema{"logit_backward",
+                                 {"grad", "self", "min", "max", "dtype"},
+                                 "grad / (self * (1 - self)), 0 outside the bounds"};
+  static Tensor second(const Tensor& v, const Tensor& x, const Scalar& min, const Scalar& max) {
+    const Tensor bend = reciprocal(square(1 - x)) - reciprocal(square(x));
+    return where(logical_or(lt(x, min), gt(x, max)), 0, v * bend);
+  }
+  static void samples(Samples& s) {
+    s(s.rand({2, 3}), s.rand({2, 3}, 0.1, 0.9), 0.0, 1.0, kDouble);
+    s(s.distinct({6}), s.rand({6}, 0.1, 0.9), 0.45, 0.55, kDouble).smooth = false;  // jumps at the bounds
+    s(s.rand({7}), s.rand({7}, 0.1, 0.9), 0.0, 1.0, kFloat).smooth = false;  // rounds: no finite differences
+    s(s.rand({0, 2}), s.rand({0, 2}), 0.0, 1.0, kDouble);
+  }
+};
+HALFTONE_REGISTER_OPERATOR(LogitBackward)
+
+struct Logit : Operator {
+  using Eps = std::optional<double>;
+  static constexpr Schema schema{
+      "logit",
+      {"self", "eps"},
+      "log(self / (1 - self)), self moved into [eps, 1 - eps] first if eps is given"};
+  static constexpr auto api = &halftone::logit;
+  static constexpr auto precision = amp::Precision::kFp32Inside;
+  static constexpr Keep saves = keep_input(0);
+
+  static double lowest(const Eps& eps) { return eps.value_or(-kInfinity); }
+  static double highest(const Eps& eps) { return eps ? 1 - *eps : kInfinity; }
+
+  static Meta infer(const Tensor& self, const Eps&) { return unary_meta("logit", self, false); }
+  static void run(const Tensor& out, const Tensor& self, const Eps& eps) {
+    pointwise(Fn::kLogit, out, {&self}, {{lowest(eps), highest(eps)}});
+  }
+  static Tensor backward(const Saved& s, const Tensor& grad, const Eps& eps) {
+    return LogitBackward::call(grad, s.input(0), lowest(eps), highest(eps), s.dtype(0));
+  }
+  static void samples(Samples& s) {
+    s(s.rand({2, 3}, 0.05, 0.4), std::nullopt);
+    s(s.rand({7}, 0.6, 0.95), 0.01);
+    s(s.rand({4}, 0.01, 0.1), 0.2);
+    s(s.rand({0, 2}), std::nullopt);
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+};
+HALFTONE_REGISTER_OPERATOR(Logit)
 
 // --- Gamma
 // ------------------------------------------------------------------------------------------------------
@@ -332,6 +384,7 @@ Tensor asinh(const Tensor& self) { return ops::dispatch<ops::Asinh>(self); }
 Tensor atanh(const Tensor& self) { return ops::dispatch<ops::Atanh>(self); }
 Tensor sinc(const Tensor& self) { return ops::dispatch<ops::Sinc>(self); }
 Tensor erfinv(const Tensor& self) { return ops::dispatch<ops::ErfInv>(self); }
+Tensor logit(const Tensor& self, std::optional<double> eps) { return ops::dispatch<ops::Logit>(self, eps); }
 Tensor lgamma(const Tensor& self) { return ops::dispatch<ops::Lgamma>(self); }
 Tensor digamma(const Tensor& self) { return ops::dispatch<ops::Digamma>(self); }
 Tensor polygamma(std::int64_t n, const Tensor& self) { return ops::dispatch<ops::Polygamma>(n, self); }
@@ -357,6 +410,9 @@ Tensor& asinh_(Tensor& self) { return ops::dispatch_inplace<ops::Asinh>(self); }
 Tensor& atanh_(Tensor& self) { return ops::dispatch_inplace<ops::Atanh>(self); }
 Tensor& sinc_(Tensor& self) { return ops::dispatch_inplace<ops::Sinc>(self); }
 Tensor& erfinv_(Tensor& self) { return ops::dispatch_inplace<ops::ErfInv>(self); }
+Tensor& logit_(Tensor& self, std::optional<double> eps) {
+  return ops::dispatch_inplace<ops::Logit>(self, eps);
+}
 Tensor& lgamma_(Tensor& self) { return ops::dispatch_inplace<ops::Lgamma>(self); }
 Tensor& digamma_(Tensor& self) { return ops::dispatch_inplace<ops::Digamma>(self); }
 Tensor& hypot_(Tensor& self, const Tensor& other) { return ops::dispatch_inplace<ops::Hypot>(self, other); }

@@ -3,9 +3,9 @@
 
 // clang-format off
 #define HALFTONE_SPECIAL_FUNCTORS(X) \
-  X(Acosh) X(Asinh) X(Atanh) X(Sinc) X(ErfInv) X(Polygamma) X(Lgamma) X(Hypot) X(Copysign) X(LogAddExp) \
+  X(Acosh) X(Asinh) X(Atanh) X(Sinc) X(ErfInv) X(Logit) X(Polygamma) X(Lgamma) X(Hypot) X(Copysign) X(LogAddExp) \
   X(LogAddExp2) X(Xlogy) X(Fmax) X(Fmin) X(ShiftLeft) X(ShiftRight) X(AcoshBackward) X(AsinhBackward) \
-  X(AtanhBackward) X(SincBackward) X(ErfInvBackward) X(PolygammaBackward) X(HypotBackward) X(CopysignBackward) \
+  X(AtanhBackward) X(SincBackward) X(ErfInvBackward) X(LogitBackward) X(PolygammaBackward) X(HypotBackward) X(CopysignBackward) \
   X(LogAddExpBackward) X(LogAddExp2Backward) X(XlogyBackwardSelf) X(XlogyBackwardOther)
 // clang-format on
 
@@ -48,6 +48,17 @@ struct ErfInv {
   template <class V>
   HALFTONE_HD V operator()(V x) const {
     return erfinv(x);
+  }
+};
+
+/// log(x / (1 - x)), x moved into the bounds first. Params: lowest, highest.
+struct Logit {
+  double lowest, highest;
+  HALFTONE_HD explicit Logit(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V x) const {
+    const V inside = min(max(x, V(lowest)), V(highest));
+    return log(inside) - log1p(-inside);
   }
 };
 
@@ -205,6 +216,17 @@ struct ErfInvBackward {
 };
 
 /// The derivative of Polygamma, times g; n = -1: that of Lgamma. Params: n.
+/// g / (x (1 - x)), 0 outside the bounds.
+struct LogitBackward {
+  double lowest, highest;
+  HALFTONE_HD explicit LogitBackward(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V g, V x) const {
+    const V slope = g / x + g / (V(1.0) - x);
+    return select(x < V(lowest), V(0.0), select(x > V(highest), V(0.0), slope));
+  }
+};
+
 struct PolygammaBackward {
   double n;
   HALFTONE_HD explicit PolygammaBackward(const Params& params) : n(params.p[0]) {}
