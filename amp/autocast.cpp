@@ -60,7 +60,10 @@ AutocastState::Guard::~Guard() {
 
 PolicyOverride::PolicyOverride(std::string_view op, Precision precision) {
   const ops::OpInfo* info = ops::find_operator(op);
-  if (!info) fail("PolicyOverride", "there is no operator named '", op, "'; registry() lists them all");
+  if (!info) {
+    fail("PolicyOverride", "there is no operator named '", op,
+         "'; registry() lists them all. A function composed of operators has no policy: override theirs");
+  }
   link_ = {info->name, precision, detail::thread_state.overrides};
   detail::thread_state.overrides = &link_;
 }

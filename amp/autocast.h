@@ -63,7 +63,8 @@ class AutocastState {
 };
 
 /// While alive, `op` follows another policy on this thread; the innermost override of an operator counts. A
-/// ban can be lifted this way. Throws Error when no operator has that name.
+/// ban can be lifted this way. Throws Error when no operator has that name; functions composed of operators
+/// (see docs/amp.md) have none.
 class PolicyOverride {
  public:
   PolicyOverride(std::string_view op, Precision precision);

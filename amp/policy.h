@@ -45,6 +45,7 @@ struct ThreadState {
   const OverrideLink* overrides = nullptr;
   ops::Observer* observer = nullptr;  // who watches this thread, see ops/observer.h
   bool suppressed = false;            // regions opened now stay off: the run a tool compares with
+  bool wide_results = false;          // operators give fp32 for half, see ops/wide.h
   int depth = 0;                      // nested Autocast objects; the cast cache lives until it returns to 0
   ScalarType last_used = kFloat;  // dtype of the region entered last, for hints; float32 when there was none
 };
@@ -53,11 +54,12 @@ extern constinit thread_local ThreadState thread_state;
 
 }  // namespace detail
 
-/// True when an operator has more to do than to run and record: autocast is on, or somebody watches. The one
-/// question that every call of an operator asks.
+/// True when an operator has more to do than to run and record: autocast is on, it is part of a function that
+/// computes in fp32, or somebody watches. The one question that every call of an operator asks.
 inline bool needs_attention() {
   const detail::ThreadState& state = detail::thread_state;
   return static_cast<bool>(static_cast<int>(state.enabled[0]) | static_cast<int>(state.enabled[1]) |
+                           static_cast<int>(state.wide_results) |
                            static_cast<int>(state.observer != nullptr));
 }
 

@@ -46,7 +46,13 @@ void Node::add_input(const Tensor& input) {
     return;
   }
   const TensorImpl& impl = *input.unsafe_impl();
-  add_edge(gradient_edge(input), {impl.sizes, impl.dtype, impl.storage->device()});
+  Edge edge = gradient_edge(input);
+  ScalarType dtype = impl.dtype;
+  if (is_low_precision(dtype) && edge && edge.node->stands_for_fp32()) {
+    dtype = kFloat;
+    stands_for_fp32_ = true;
+  }
+  add_edge(std::move(edge), {impl.sizes, dtype, impl.storage->device()});
 }
 
 void Node::add_edge(Edge edge, InputMeta meta) {

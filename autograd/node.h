@@ -23,7 +23,8 @@ struct Edge {
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
-/// Shape and dtype of an operator's input: what its gradient is summed and cast to.
+/// Shape and dtype of an operator's input: what its gradient is summed and cast to. The dtype is fp32 for a
+/// half input that stands for an fp32 one.
 struct InputMeta {
   Dims sizes;                 ///< what broadcast gradients are summed to
   ScalarType dtype = kFloat;  ///< what gradients are cast to
@@ -64,6 +65,12 @@ class Node : public RefCounted {
   /// Records the next input with its edge.
   void add_edge(Edge edge, InputMeta meta);
 
+  /// Whether half results of this node stand for fp32 ones (ops/wide.h): then so do the half results made
+  /// from them, and their gradients are summed in fp32.
+  bool stands_for_fp32() const { return stands_for_fp32_; }
+  /// Makes them stand for fp32 ones.
+  void set_stands_for_fp32() { stands_for_fp32_ = true; }
+
   /// How many tensors the operator made.
   std::uint32_t output_count() const { return output_count_; }
   /// Says how many; 1 unless it is called.
@@ -92,6 +99,7 @@ class Node : public RefCounted {
   Node* next_doomed_ = nullptr;
   std::uint64_t sequence_nr_;
   std::uint32_t output_count_ = 1;
+  bool stands_for_fp32_ = false;
   InlineVector<Edge, 3> edges_;
   InlineVector<InputMeta, 3> metas_;
   std::unique_ptr<std::vector<Hook>> hooks_;

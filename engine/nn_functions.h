@@ -92,11 +92,14 @@ Tensor pixel_shuffle(const Tensor& self, std::int64_t upscale_factor);
 Tensor pixel_unshuffle(const Tensor& self, std::int64_t downscale_factor);
 /// x1^T A_k x2 + b_k for every k: (..., I1), (..., I2), weight (O, I1, I2).
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias);
-/// x1 . x2 / max(|x1| |x2|, eps) along dim.
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t dim = 1, double eps = 1e-8);
 /// The p-norm of x1 - x2 + eps along the last dimension.
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
                          bool keepdim = false);
+
+// --- Cosines (ops/cosine_similarity.cpp)
+// --------------------------------------------------------------------------------
+/// (x1 / max(|x1|, eps)) . (x2 / max(|x2|, eps)) along dim.
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t dim = 1, double eps = 1e-8);
 
 // --- Embedding (ops/embedding_bag.cpp): composed
 // -------------------------------------------------------------------------------------
@@ -148,8 +151,8 @@ std::tuple<Tensor, Tensor> gru_layer(const Tensor& input_gates, const Tensor& w_
 Tensor rnn_layer(const Tensor& input_gates, const Tensor& w_hh, const Tensor& hx,
                  std::string_view nonlinearity, const Tensor& batch_sizes, bool reverse);
 
-// --- Losses (ops/composed_loss.cpp): composed; half operands are computed in fp32, and in an autocast region
-// the result is fp32
+// --- Losses (ops/composed_loss.cpp): composed; half operands are read as they are and computed in fp32, and
+// in an autocast region the result is fp32
 /// x where the target is 1, max(0, margin - x) where it is -1.
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin = 1.0,
                             Reduction::Reduction reduction = Reduction::Mean);
@@ -171,14 +174,17 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
 /// Logits (N, C), target (N, C) of 0 and 1: binary cross entropies, averaged over the classes.
 Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight = {},
                                    Reduction::Reduction reduction = Reduction::Mean);
-/// log(1 + exp(-target x)); targets are 1 and -1.
-Tensor soft_margin_loss(const Tensor& self, const Tensor& target,
-                        Reduction::Reduction reduction = Reduction::Mean);
 /// max(0, |anchor - positive| - |anchor - negative| + margin) of three (N, D), p-norms; swap: the nearer of
 /// anchor and positive counts for the negative.
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin = 1.0, double p = 2, double eps = 1e-6, bool swap = false,
                            Reduction::Reduction reduction = Reduction::Mean);
+
+// --- Losses (ops/loss.cpp, ops/ctc_loss.cpp)
+// -------------------------------------------------------------------------------
+/// log(1 + exp(-target x)); targets are 1 and -1.
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target,
+                        Reduction::Reduction reduction = Reduction::Mean);
 /// exp(x) - t x (log_input), or x - t log(x + eps); full adds Stirling's term for targets above 1.
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
                         Reduction::Reduction reduction);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "halftone/ops/wide.h"
+
 namespace halftone::nn::functional {
 
 Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options) {
@@ -17,7 +19,8 @@ Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptio
   if (size < 1) fail(op, "expected a positive size, got ", size);
   if (input.numel() == 0) return input;
   // Channels are the rows of one plane per sample; half precision would lose the squares.
-  const Tensor x = to_dtype(input, accumulate_type(input.scalar_type()));
+  const ops::WideResults wide(is_low_precision(input.scalar_type()));
+  const Tensor x = ops::as_wide(input);
   const std::int64_t channels = x.size(1);
   const Tensor squares = reshape(square(x), {x.size(0), 1, channels, -1});
   const std::int64_t before = size / 2, after = (size - 1) / 2;

@@ -45,7 +45,7 @@
   X(AttentionBackward) X(Attention) \
   X(LstmGatesBackward) X(LstmGates) X(GruGatesBackward) X(GruGates) X(LstmLayer) X(GruLayer) X(RnnLayer) X(CtcLoss) \
   X(SoftmaxBackward) X(Softmax) X(LogSoftmaxBackward) X(LogSoftmax) X(CrossEntropyBackward) X(CrossEntropyLoss) \
-  X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) \
+  X(NllLossBackward) X(NllLoss) X(ElementLossBackward) X(MseLoss) X(L1Loss) X(SmoothL1Loss) X(HuberLoss) X(KlDiv) X(SoftMarginLoss) X(PoissonNllLoss) X(CosineSimilarity) \
   X(BinaryCrossEntropy) X(BinaryCrossEntropyWithLogits) X(PhiloxDropout) X(Dropout) X(EmbeddingBackward) X(Embedding)
 // clang-format on
 

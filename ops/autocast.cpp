@@ -14,6 +14,12 @@ bool is_castable(const Tensor& tensor) {
   return tensor.defined() && tensor.is_floating_point() && tensor.scalar_type() != kDouble;
 }
 
+/// Whether WideResults makes operators of this policy give fp32.
+bool rounds(amp::Precision policy) {
+  return policy == amp::Precision::kFp32 || policy == amp::Precision::kFp32Inside ||
+         policy == amp::Precision::kPromote;
+}
+
 struct CommonDtype {
   std::optional<ScalarType> widest;
   bool differ = false;
@@ -87,10 +93,16 @@ CastPlan plan_casts(const char* op, amp::Precision declared, bool mixed_inputs, 
     if (!input->defined() || !input->is_floating_point()) continue;
     if (!first || first->unsafe_impl()->is_wrapped_number) first = input;
   }
-  if (!first || !amp::is_autocast_enabled(first->device().type())) return plan;
+  if (!first) return plan;
+  const bool wide = amp::detail::thread_state.wide_results;
+  if (!amp::is_autocast_enabled(first->device().type())) {
+    if (wide && rounds(declared)) plan.output = kFloat;
+    return plan;
+  }
   const ScalarType low = amp::get_autocast_dtype(first->device().type());
 
-  switch (amp::effective_policy(op, declared)) {
+  const amp::Precision policy = amp::effective_policy(op, declared);
+  switch (wide && rounds(policy) ? amp::Precision::kFp32 : policy) {
     case amp::Precision::kLow: {
       for (const Tensor* input : inputs) {
         if (is_castable(*input) && input->scalar_type() != low) plan.cast_to = low;

@@ -1,4 +1,5 @@
-// Losses that are a few calls of other operators. See composed.h for what they do in half precision.
+// Losses that are a few calls of other operators. See composed.h for what they do in half precision. The
+// order of factors decides what backward keeps: operands, not what was made of them.
 
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/engine/nn_functions.h"
@@ -9,15 +10,6 @@ namespace halftone {
 namespace {
 
 using ops::WideOperands;
-
-/// Targets of any dtype as factors of `like`.
-Tensor factor(const char* op, const Tensor& target, const Tensor& like) {
-  ops::check_defined(op, "target", target);
-  if (target.device() != like.device()) {
-    fail(op, "expected one device, got ", like.device(), " and ", target.device());
-  }
-  return to_dtype(target, like.scalar_type());
-}
 
 /// Targets that are classes (N) for scores (N, C), or one class for (C).
 void check_classes(const char* op, const Tensor& self, const Tensor& target) {
@@ -31,50 +23,51 @@ void check_classes(const char* op, const Tensor& self, const Tensor& target) {
   }
 }
 
-Tensor hinge(const Tensor& x) { return clamp_min(x, 0); }
+/// max(x, 0); keeps a bool per element for backward, where clamp_min would keep x.
+Tensor hinge(const Tensor& x) { return where(lt(x, 0), 0, x); }
 
 }  // namespace
 
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin,
                             Reduction::Reduction reduction) {
   const char* const op = "hinge_embedding_loss";
-  const WideOperands operands(op, {&self});
-  const Tensor x = operands[0], y = factor(op, target, x);
+  const WideOperands operands(op, {&self}, {&target});
+  const Tensor x = operands[0], y = operands.factor("target", target);
   const Tensor close = where(ne(y, -1), x, 0), far = where(ne(y, 1), hinge(margin - x), 0);
-  return operands.result(op, close + far, reduction);
+  return operands.result(close + far, reduction);
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                              Reduction::Reduction reduction) {
   const char* const op = "cosine_embedding_loss";
-  const WideOperands operands(op, {&input1, &input2});
+  const WideOperands operands(op, {&input1, &input2}, {&target});
   const std::int64_t rank = target.defined() ? target.dim() + 1 : 0;
   if (target.defined() && (rank > 2 || input1.dim() != rank || input2.dim() != rank)) {
     fail(op, "expected inputs (N, D) and a target (N), or (D) and (), got ", input1, ", ", input2, " and ",
          target);
   }
-  const Tensor a = operands[0], b = operands[1], y = factor(op, target, a);
+  const Tensor a = operands[0], b = operands[1], y = operands.factor("target", target);
   constexpr double kTiny = 1e-12;
   const Tensor cosine = sum(a * b, -1) / sqrt((sum(square(a), -1) + kTiny) * (sum(square(b), -1) + kTiny));
   const Tensor same = where(eq(y, 1), 1 - cosine, 0), other = where(eq(y, -1), hinge(cosine - margin), 0);
-  return operands.result(op, same + other, reduction);
+  return operands.result(same + other, reduction);
 }
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
                            Reduction::Reduction reduction) {
   const char* const op = "margin_ranking_loss";
-  const WideOperands operands(op, {&input1, &input2});
-  const Tensor y = factor(op, target, operands[0]);
+  const WideOperands operands(op, {&input1, &input2}, {&target});
+  const Tensor y = operands.factor("target", target);
   if (input1.dim() != input2.dim() || input1.dim() != y.dim()) {
     fail(op, "expected inputs and target of as many dimensions, got ", input1, ", ", input2, " and ", target);
   }
-  return operands.result(op, hinge(neg(y) * (operands[0] - operands[1]) + margin), reduction);
+  return operands.result(hinge(y * (operands[1] - operands[0]) + margin), reduction);
 }
 
 Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p, const Scalar& margin,
                          const Tensor& weight, Reduction::Reduction reduction) {
   const char* const op = "multi_margin_loss";
-  const WideOperands operands(op, {&self});
+  const WideOperands operands(op, {&self}, {&weight});
   check_classes(op, self, target);
   if (p.to_double() != 1 && p.to_double() != 2) fail(op, "p must be 1 or 2, got ", p.to_double());
   const std::int64_t classes = self.size(-1);
@@ -88,10 +81,10 @@ Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar&
   Tensor violations = hinge(margin.to_double() - gather(x, 1, labels) + x);
   if (p.to_double() == 2) violations = square(violations);
   if (weight.defined())
-    violations = violations * gather(expand(to_dtype(weight, x.scalar_type()), x.sizes()), 1, labels);
+    violations = violations * gather(expand(operands.factor("weight", weight), x.sizes()), 1, labels);
   violations = scatter(violations, 1, labels, 0);
   const Tensor rows = sum(violations, 1) / static_cast<double>(classes);
-  return operands.result(op, reduction == Reduction::None ? reshape(rows, target.sizes()) : rows, reduction);
+  return operands.result(reduction == Reduction::None ? reshape(rows, target.sizes()) : rows, reduction);
 }
 
 Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction) {
@@ -115,28 +108,21 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, Reductio
   const Tensor violations = hinge(1 - scores + unsqueeze(x, 1));
   const Tensor counts = logical_and(unsqueeze(listed, 2), unsqueeze(logical_not(is_label), 1));
   const Tensor rows = sum(where(counts, violations, 0), {1, 2}) / static_cast<double>(classes);
-  return operands.result(op, reduction == Reduction::None && self.dim() == 1 ? reshape(rows, {}) : rows,
+  return operands.result(reduction == Reduction::None && self.dim() == 1 ? reshape(rows, {}) : rows,
                          reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
                                    Reduction::Reduction reduction) {
   const char* const op = "multilabel_soft_margin_loss";
-  const WideOperands operands(op, {&self});
-  const Tensor x = operands[0], y = factor(op, target, x);
+  const WideOperands operands(op, {&self}, {&target, &weight});
+  const Tensor x = operands[0], y = operands.factor("target", target);
   if (self.dim() == 0 || !(self.sizes() == target.sizes())) {
     fail(op, "expected scores (..., C) and a target shaped like them, got ", self, " and ", target);
   }
   Tensor elements = neg(y * log_sigmoid(x) + (1 - y) * log_sigmoid(neg(x)));
-  if (weight.defined()) elements = elements * to_dtype(weight, x.scalar_type());
-  return operands.result(op, mean(elements, -1), reduction);
-}
-
-Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction) {
-  const char* const op = "soft_margin_loss";
-  const WideOperands operands(op, {&self});
-  const Tensor y = factor(op, target, operands[0]);
-  return operands.result(op, neg(log_sigmoid(y * operands[0])), reduction);
+  if (weight.defined()) elements = elements * operands.factor("weight", weight);
+  return operands.result(mean(elements, -1), reduction);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -150,20 +136,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   const Tensor near = pairwise_distance(operands[0], operands[1], p, eps);
   Tensor far = pairwise_distance(operands[0], operands[2], p, eps);
   if (swap) far = minimum(far, pairwise_distance(operands[1], operands[2], p, eps));
-  return operands.result(op, hinge(margin + near - far), reduction);
-}
-
-Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
-                        Reduction::Reduction reduction) {
-  const char* const op = "poisson_nll_loss";
-  const WideOperands operands(op, {&input});
-  const Tensor x = operands[0], t = factor(op, target, x);
-  Tensor elements = log_input ? exp(x) - t * x : x - t * log(x + eps);
-  if (full) {
-    const Tensor stirling = t * log(t) - t + log(t * (2 * 3.14159265358979323846)) * 0.5;
-    elements = elements + masked_fill(stirling, le(t, 1), 0);
-  }
-  return operands.result(op, elements, reduction);
+  return operands.result(hinge(margin + near - far), reduction);
 }
 
 }  // namespace halftone

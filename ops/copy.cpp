@@ -5,6 +5,7 @@
 #include "halftone/engine/cuda_backend.h"
 #include "halftone/ops/operator.h"
 #include "halftone/ops/to_dtype.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone {
 namespace ops {
@@ -56,6 +57,16 @@ Tensor record_cast(const Tensor& source, const Tensor& value) {
   if (GradMode::is_enabled() && autograd::wants_grad(source)) {
     attach(out, make_node<ToDtype>(source, value.scalar_type()), ToDtype::saves);
   }
+  return out;
+}
+
+Tensor as_wide(const Tensor& x) {
+  if (!x.defined() || !is_low_precision(x.scalar_type())) return x;
+  if (!GradMode::is_enabled() || !autograd::wants_grad(x)) return x;
+  const auto node = make_node<ToDtype>(x, kFloat);
+  node->set_stands_for_fp32();
+  Tensor out = x.detach();
+  attach(out, node, ToDtype::saves);
   return out;
 }
 

@@ -36,7 +36,8 @@ Lattice lattice_of(const Tensor& log_probs, const Tensor& targets, std::int64_t 
     const Tensor here = narrow(x.labels, 1, 2, x.places - 2), before = narrow(x.labels, 1, 0, x.places - 2);
     narrow(x.may_skip, 1, 2, x.places - 2).copy_(logical_and(ne(here, blank), ne(here, before)));
   }
-  x.log_probs = gather(wide(log_probs), 2, expand(unsqueeze(x.labels, 0), {x.steps, x.batch, x.places}));
+  x.log_probs =
+      wide(gather(as_wide(log_probs), 2, expand(unsqueeze(x.labels, 0), {x.steps, x.batch, x.places})));
   return x;
 }
 

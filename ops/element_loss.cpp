@@ -55,6 +55,23 @@ Tensor kl_dxt(E e) { return full({}, -1, e.x.options()); }
 Tensor log_kl_dx(E e) { return neg(exp(e.target)); }
 Tensor log_kl_dt(E e) { return exp(e.target) * (e.target - e.x + 1); }
 
+Tensor soft_margin_slope(E e) { return neg(sigmoid(neg(e.target * e.x))); }
+Tensor soft_margin_dx(E e) { return soft_margin_slope(e) * e.target; }
+Tensor soft_margin_dt(E e) { return soft_margin_slope(e) * e.x; }
+/// The second derivative of log(1 + e^-z), z = t x.
+Tensor soft_margin_bend(E e) { return sigmoid(e.target * e.x) * sigmoid(neg(e.target * e.x)); }
+Tensor soft_margin_dxx(E e) { return square(e.target) * soft_margin_bend(e); }
+Tensor soft_margin_dxt(E e) { return soft_margin_slope(e) + e.target * e.x * soft_margin_bend(e); }
+
+Tensor poisson_dx(E e) { return 1 - e.target / (e.x + e.parameter); }
+Tensor poisson_dt(E e) { return neg(log(e.x + e.parameter)); }
+Tensor poisson_dxx(E e) { return e.target / square(e.x + e.parameter); }
+Tensor poisson_dxt(E e) { return neg(reciprocal(e.x + e.parameter)); }
+Tensor log_poisson_dx(E e) { return exp(e.x) - e.target; }
+Tensor log_poisson_dt(E e) { return neg(e.x); }
+Tensor log_poisson_dxx(E e) { return exp(e.x); }
+Tensor log_poisson_dxt(E e) { return full({}, -1, e.x.options()); }
+
 constexpr ElementLoss kLosses[] = {
     {"mse_loss", Fn::kMse, Fn::kMseBackward, true, true, nullptr, mse_dx, nullptr, mse_dxx, nullptr},
     {"l1_loss", Fn::kL1, Fn::kL1Backward, true, true, nullptr, l1_dx, nullptr, nullptr, nullptr},
@@ -68,6 +85,12 @@ constexpr ElementLoss kLosses[] = {
     {"kl_div", Fn::kKlDiv, Fn::kKlDivBackward, true, false, nullptr, kl_dx, kl_dt, nullptr, kl_dxt},
     {"kl_div_log_target", Fn::kKlDivLogTarget, Fn::kKlDivLogTargetBackward, true, false, nullptr, log_kl_dx,
      log_kl_dt, nullptr, log_kl_dx},
+    {"soft_margin_loss", Fn::kSoftMargin, Fn::kSoftMarginBackward, true, false, nullptr, soft_margin_dx,
+     soft_margin_dt, soft_margin_dxx, soft_margin_dxt},
+    {"poisson_nll_loss", Fn::kPoissonNll, Fn::kPoissonNllBackward, true, false, nullptr, poisson_dx,
+     poisson_dt, poisson_dxx, poisson_dxt},
+    {"poisson_nll_loss_log_input", Fn::kPoissonNllLogInput, Fn::kPoissonNllLogInputBackward, true, false,
+     nullptr, log_poisson_dx, log_poisson_dt, log_poisson_dxx, log_poisson_dxt},
 };
 constexpr ElementLoss kWithPosWeight = {"binary_cross_entropy_with_logits",
                                         Fn::kBceWithLogitsPosWeight,

@@ -5,7 +5,7 @@
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/engine/nn_functions.h"
 #include "halftone/ops/check_defined.h"
-#include "halftone/ops/composed.h"
+#include "halftone/ops/wide.h"
 
 namespace halftone {
 namespace {
@@ -55,7 +55,8 @@ Tensor& embedding_renorm_(Tensor& self, const Tensor& indices, double max_norm, 
   if (indices.numel() == 0) return self;
   const NoGradGuard no_grad;
   const Tensor places = flatten(indices).to(kLong);
-  const Tensor rows = ops::wide(index_select(self, 0, places));
+  const ops::WideResults wide;
+  const Tensor rows = index_select(self, 0, places);
   const Tensor length = norm(rows, Scalar(norm_type), 1, true);
   // A row that is named twice is written twice with the same values.
   const Tensor bounded = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows);
@@ -83,8 +84,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
 
   const Bags bags = bags_of(op, indices, offsets, include_last_offset);
   const std::int64_t features = weight.size(1);
-  const Tensor rows = ops::wide(embedding(weight, indices, padding_idx, scale_grad_by_freq));
-  const Tensor empty_bags = zeros({bags.count, features}, rows.options());
+  const ops::WideResults wide(is_low_precision(weight.scalar_type()));
+  const Tensor rows = embedding(weight, indices, padding_idx, scale_grad_by_freq);
+  const Tensor empty_bags =
+      zeros({bags.count, features}, rows.options().dtype(accumulate_type(rows.scalar_type())));
   const Tensor counts_here = padding_idx >= 0 ? ne(indices, padding_idx) : Tensor();
   Tensor result, sizes = bags.sizes, places;
   if (counts_here.defined()) {
@@ -117,10 +120,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
   } else {
     Tensor counted = rows;
     if (per_sample_weights.defined()) {
-      counted = counted * unsqueeze(ops::wide(per_sample_weights), 1);
+      counted = counted * unsqueeze(per_sample_weights, 1);
     }
     if (counts_here.defined()) counted = masked_fill(counted, unsqueeze(logical_not(counts_here), 1), 0);
-    result = index_add(empty_bags, 0, bags.of, counted);
+    result = index_add(empty_bags, 0, bags.of, ops::wide(counted));
     if (mode == kMeanMode)
       result = result / unsqueeze(clamp_min(to_dtype(sizes, result.scalar_type()), 1), 1);
   }

@@ -194,7 +194,8 @@ Tensor pdist(const Tensor& self, double p) {
 
 Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
                           OptionalDtype dtype) {
-  return norm(dtype ? self.to(*dtype) : self, ord, dim.value_or({}), keepdim);
+  if (dtype) return norm(self, ord, dim.value_or({}), keepdim, *dtype);
+  return norm(self, ord, dim.value_or({}), keepdim);
 }
 
 Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim, bool keepdim,

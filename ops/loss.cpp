@@ -1,5 +1,7 @@
 // Losses that reduce one formula per element. See element_loss.h.
 
+#include "halftone/engine/nn_functions.h"
+#include "halftone/ops/composed.h"
 #include "halftone/ops/element_loss.h"
 
 namespace halftone {
@@ -155,6 +157,63 @@ struct KlDiv : ElementwiseLoss {
 };
 HALFTONE_REGISTER_OPERATOR(KlDiv)
 
+struct SoftMarginLoss : ElementwiseLoss {
+  static constexpr Schema schema{
+      "soft_margin_loss", {"self", "target", "reduction"}, "log(1 + exp(-target * self)), mean or sum"};
+  static constexpr auto api = &halftone::soft_margin_loss;
+
+  static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
+    return loss_meta(plain(schema.name, schema.name, x, target, reduction));
+  }
+  static void run(const Tensor& out, const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
+    run_loss(out, plain(schema.name, schema.name, x, target, reduction));
+  }
+  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction) {
+    return plain_gradients(s, grad, schema.name, schema.name, reduction);
+  }
+  static void samples(Samples& s) {
+    s(s.rand({3, 4}), s.rand({3, 4}), Reduction::Mean);
+    s(s.rand({3, 1}), s.rand({2}), Reduction::None);
+    s(s.rand({0, 2}), s.rand({0, 2}), Reduction::Sum);
+  }
+};
+HALFTONE_REGISTER_OPERATOR(SoftMarginLoss)
+
+/// Without the target's own term: poisson_nll_loss adds that for `full`.
+struct PoissonNllLoss : ElementwiseLoss {
+  static Tensor call(const Tensor& x, const Tensor& target, bool log_input, double eps,
+                     Reduction::Reduction reduction) {
+    return dispatch<PoissonNllLoss>(x, target, log_input, eps, reduction);
+  }
+  static constexpr Schema schema{"poisson_nll_loss",
+                                 {"self", "target", "log_input", "eps", "reduction"},
+                                 "exp(self) - target * self, or self - target * log(self + eps)"};
+  static constexpr auto api = &call;
+
+  static const char* formula(bool log_input) {
+    return log_input ? "poisson_nll_loss_log_input" : "poisson_nll_loss";
+  }
+
+  static Meta infer(const Tensor& x, const Tensor& target, bool log_input, double eps,
+                    Reduction::Reduction reduction) {
+    return loss_meta(plain(schema.name, formula(log_input), x, target, reduction, eps));
+  }
+  static void run(const Tensor& out, const Tensor& x, const Tensor& target, bool log_input, double eps,
+                  Reduction::Reduction reduction) {
+    run_loss(out, plain(schema.name, formula(log_input), x, target, reduction, eps));
+  }
+  static Gradients backward(const Saved& s, const Tensor& grad, bool log_input, double eps,
+                            Reduction::Reduction reduction) {
+    return plain_gradients(s, grad, schema.name, formula(log_input), reduction, eps);
+  }
+  static void samples(Samples& s) {
+    s(s.rand({3, 4}), s.rand({3, 4}, 0, 3), true, 1e-8, Reduction::Mean);
+    s(s.rand({3, 1}, 0.5, 2), s.rand({2}, 0, 3), false, 0.25, Reduction::None);
+    s(s.rand({0, 2}), s.rand({0, 2}), true, 1e-8, Reduction::Sum);
+  }
+};
+HALFTONE_REGISTER_OPERATOR(PoissonNllLoss)
+
 struct BinaryCrossEntropy : Operator {
   static constexpr Schema schema{"binary_cross_entropy",
                                  {"self", "target", "weight", "reduction"},
@@ -248,6 +307,24 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, Reduction::Reduction
 
 Tensor kl_div(const Tensor& self, const Tensor& target, Reduction::Reduction reduction, bool log_target) {
   return ops::dispatch<ops::KlDiv>(self, target, reduction, log_target);
+}
+
+Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Reduction::Reduction reduction) {
+  return ops::dispatch<ops::SoftMarginLoss>(self, target, reduction);
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
+                        Reduction::Reduction reduction) {
+  if (!full) return ops::PoissonNllLoss::call(input, target, log_input, eps, reduction);
+  using ops::WideOperands;
+  const char* const op = "poisson_nll_loss";
+  ops::check_defined(op, "target", target);
+  const WideOperands operands =
+      target.is_floating_point() ? WideOperands(op, {&input, &target}) : WideOperands(op, {&input});
+  const Tensor t = operands.factor("target", target);
+  const Tensor elements = ops::PoissonNllLoss::call(input, t, log_input, eps, Reduction::None);
+  const Tensor stirling = t * log(t) - t + log(t * (2 * 3.14159265358979323846)) * 0.5;
+  return operands.result(elements + masked_fill(stirling, le(t, 1), 0), reduction);
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,

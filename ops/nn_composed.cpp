@@ -129,18 +129,6 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   return bias.defined() ? result + to_dtype(bias, result.scalar_type()) : result;
 }
 
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t dim, double eps) {
-  const char* const op = "cosine_similarity";
-  ops::check_defined(op, "x1", x1);
-  ops::check_defined(op, "x2", x2);
-  const ops::WideOperands operands(op, {&x1, &x2});
-  const Dims sizes = broadcast_shapes(op, x1.sizes(), x2.sizes());
-  const Tensor a = expand(operands[0], sizes), b = expand(operands[1], sizes);
-  // Each length is bounded below on its own, which keeps the quotient within [-1, 1].
-  const Tensor la = clamp_min(norm(a, 2, dim, true), eps), lb = clamp_min(norm(b, 2, dim, true), eps);
-  return operands.result(sum((a / la) * (b / lb), dim));
-}
-
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   const char* const op = "pairwise_distance";
   ops::check_defined(op, "x1", x1);

@@ -48,17 +48,20 @@ Tensor nansum(const Tensor& self, IntArrayRef dim, bool keepdim, OptionalDtype d
 
 Tensor nanmean(const Tensor& self, IntArrayRef dim, bool keepdim, OptionalDtype dtype) {
   if (!self.is_floating_point()) fail("nanmean", "expected a floating tensor, got ", self);
-  const Tensor total = nansum(ops::widened(self), dim, keepdim);
+  const ops::WideResults wide(is_low_precision(self.scalar_type()));
+  const Tensor total = nansum(self, dim, keepdim);
   const Tensor count = sum(logical_not(isnan(self)), dim, keepdim);
   return (total / count).to(dtype.value_or(self.scalar_type()));
 }
 
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, ScalarType dtype) {
-  return norm(self.to(dtype), p, IntArrayRef(), false);
+  return norm(self, p, IntArrayRef(), false, dtype);
 }
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim,
             ScalarType dtype) {
-  return norm(self.to(dtype), p, dim, keepdim);
+  if (dtype != kFloat || !is_low_precision(self.scalar_type())) return norm(self.to(dtype), p, dim, keepdim);
+  const ops::WideResults wide;
+  return norm(self, p, dim, keepdim);
 }
 
 Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
@@ -76,9 +79,10 @@ Tensor renorm(const Tensor& self, const Scalar& p, std::int64_t dim, const Scala
   for (std::int64_t i = 0; i < self.dim(); ++i) {
     if (i != d) others.push_back(i);
   }
-  const Tensor length = norm(ops::widened(self), p, others, true);
+  const ops::WideResults wide(is_low_precision(self.scalar_type()));
+  const Tensor x = ops::as_wide(self), length = norm(x, p, others, true);
   const Tensor factor = where(length > maxnorm, maxnorm.to_double() / (length + 1e-7), 1);
-  return (self * factor).to(self.scalar_type());
+  return (x * factor).to(self.scalar_type());
 }
 Tensor& renorm_(Tensor& self, const Scalar& p, std::int64_t dim, const Scalar& maxnorm) {
   return ops::write_back("renorm_", self, [&](const Tensor& x) { return renorm(x, p, dim, maxnorm); });

@@ -4,9 +4,9 @@
 // clang-format off
 #define HALFTONE_LOSS_FUNCTORS(X) \
   X(Mse) X(L1) X(SmoothL1) X(Huber) X(Bce) X(BceWithLogits) X(BceWithLogitsPosWeight) X(KlDiv) \
-  X(KlDivLogTarget) X(MseBackward) X(L1Backward) X(SmoothL1Backward) X(HuberBackward) \
+  X(KlDivLogTarget) X(SoftMargin) X(PoissonNll) X(PoissonNllLogInput) X(MseBackward) X(L1Backward) X(SmoothL1Backward) X(HuberBackward) \
   X(BceBackward) X(BceWithLogitsBackward) X(BceWithLogitsPosWeightBackward) X(KlDivBackward) \
-  X(KlDivLogTargetBackward)
+  X(KlDivLogTargetBackward) X(SoftMarginBackward) X(PoissonNllBackward) X(PoissonNllLogInputBackward)
 // clang-format on
 
 #ifdef HALFTONE_FUNCTOR_BODIES
@@ -159,6 +159,55 @@ struct KlDivLogTargetBackward {
   template <class V>
   HALFTONE_HD V operator()(V g, V t) const {
     return -g * exp(t);
+  }
+};
+
+/// log(1 + e^(-t x)).
+struct SoftMargin {
+  template <class V>
+  HALFTONE_HD V operator()(V x, V t) const {
+    return softplus_of_minus(t * x);
+  }
+};
+
+struct SoftMarginBackward {
+  template <class V>
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return -g * sigmoid(-(t * x)) * t;
+  }
+};
+
+/// x - t log(x + eps), x a rate. Params: eps.
+struct PoissonNll {
+  double eps;
+  HALFTONE_HD explicit PoissonNll(const Params& params) : eps(params.p[0]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V x, V t) const {
+    return x - t * log(x + V(eps));
+  }
+};
+
+struct PoissonNllBackward {
+  double eps;
+  HALFTONE_HD explicit PoissonNllBackward(const Params& params) : eps(params.p[0]) {}
+  template <class V>
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return g - g * t / (x + V(eps));
+  }
+};
+
+/// e^x - t x, x the logarithm of a rate.
+struct PoissonNllLogInput {
+  template <class V>
+  HALFTONE_HD V operator()(V x, V t) const {
+    return exp(x) - t * x;
+  }
+};
+
+struct PoissonNllLogInputBackward {
+  template <class V>
+  HALFTONE_HD V operator()(V g, V x, V t) const {
+    return g * exp(x) - g * t;
   }
 };
 
