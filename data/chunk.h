@@ -20,12 +20,14 @@ namespace halftone::data::datasets {
 template <class Single, class Chunk = std::vector<Single>>
 class ChunkDataReader {
  public:
-  using ExampleType = Single;
-  using ChunkType = Chunk;
-  using BatchType = Chunk;
+  using ExampleType = Single;  ///< one example
+  using ChunkType = Chunk;     ///< the examples of a chunk
+  using BatchType = Chunk;     ///< the examples of a batch
 
   virtual ~ChunkDataReader() = default;
+  /// The examples of a chunk, 0 <= `chunk_index` < chunk_count(). What it throws reaches get_batch().
   virtual Chunk read_chunk(std::size_t chunk_index) = 0;
+  /// How many chunks there are.
   virtual std::size_t chunk_count() = 0;
   /// Called at the start of an epoch, while nothing is read.
   virtual void reset() = 0;
@@ -41,6 +43,7 @@ struct ChunkDatasetOptions {
 
   /// Threads that read chunks.
   HALFTONE_ARG(std::size_t, preloader_count);
+  /// Examples of a batch; only the last of an epoch may be smaller.
   HALFTONE_ARG(std::size_t, batch_size);
   /// In examples: chunks are read as long as fewer wait. (Each preloader may hold one more chunk.)
   HALFTONE_ARG(std::size_t, cache_size);
@@ -61,11 +64,11 @@ template <class ChunkReader, class ChunkSampler = samplers::RandomSampler,
 class ChunkDataset final : public StatefulDataset<ChunkDataset<ChunkReader, ChunkSampler, ExampleSampler>,
                                                   typename ChunkReader::BatchType, std::size_t> {
  public:
-  using UnwrappedBatchType = typename ChunkReader::BatchType;
-  using BatchType = std::optional<UnwrappedBatchType>;
-  using BatchRequestType = std::size_t;
-  using ChunkSamplerType = ChunkSampler;
-  using ExampleSamplerType = ExampleSampler;
+  using UnwrappedBatchType = typename ChunkReader::BatchType;  ///< the examples of a batch
+  using BatchType = std::optional<UnwrappedBatchType>;         ///< none at the end of an epoch
+  using BatchRequestType = std::size_t;                        ///< examples wanted
+  using ChunkSamplerType = ChunkSampler;                       ///< what orders the chunks
+  using ExampleSamplerType = ExampleSampler;                   ///< what orders the examples of a chunk
 
   /// preprocessing_policy: changes what was read at a time (a chunk, or several), in the thread that read it.
   ChunkDataset(ChunkReader chunk_reader, ChunkSampler chunk_sampler, ExampleSampler example_sampler,

@@ -19,6 +19,7 @@ class ChunkPreloader {
   };
   /// The indices to read next, absent when the epoch is over. Never called by two threads at a time.
   using Draw = std::function<std::optional<std::vector<std::size_t>>()>;
+  /// Reads the chunks of these indices as one; several threads call it at a time.
   using Read = std::function<Chunk(const std::vector<std::size_t>&)>;
 
   /// Reading starts at once, and pauses while `capacity` examples or more wait to be taken.
