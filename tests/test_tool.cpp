@@ -315,3 +315,43 @@ TEST_CASE("inspect refuses damaged files") {
   CHECK(unknown.status == 1);
   CHECK(contains(unknown.err, "no tensor 'v'"));
 }
+
+TEST_CASE("bench measures, writes what it measured, and compares") {
+  const TempFolder folder;
+  const std::string written = folder.file("a.json"), csv = folder.file("a.csv"), html = folder.file("a.html");
+  const Outcome run = halftone_program(
+      "bench gemm --shape 8x8x8 --dtype fp32,bf16 --filter NN --quick --repetitions 2 --sample-ms 0.01 "
+      "--json " +
+      written + " --csv " + csv + " --html " + html);
+  REQUIRE(run.status == 0);
+  CHECK(contains(line_of(run.out, "gemm/NN/8x8x8"), "fp32"));
+  const json report = json::parse(test::read_bytes(written));
+  CHECK_FALSE(report.at("benchmarks").empty());
+  CHECK(lines(test::read_bytes(csv)) == 3);  // a head and two precisions
+  CHECK(contains(test::read_bytes(html), "gemm/NN"));
+
+  const Outcome compared = halftone_program("bench --compare " + written + " " + written);
+  CHECK(compared.status == 0);
+  CHECK(contains(compared.out, "gemm/NN/8x8x8"));
+  CHECK(contains(halftone_program("bench --list").out, "overhead"));
+}
+
+TEST_CASE("bench refuses what it cannot measure, before it measures") {
+  const TempFolder folder;
+  const auto refused = [](const std::string& arguments, const std::string& reason) {
+    const Outcome run = halftone_program("bench " + arguments);
+    CAPTURE(arguments, run.out, run.err);
+    CHECK(run.status != 0);
+    CHECK(contains(run.err, reason));
+  };
+  refused("nonsense", "gemm, elementwise, reduce");
+  refused("gemm --dtype fp8", "fp32, tf32, bf16 and fp16");
+  refused("gemm --shape 8x8", "m x k x n");
+  refused("gemm --shape axb", "positive numbers");
+  refused("gemm --filter nothing", "no case is left");
+  refused("gemm --threads 0", "at least one thread");
+  refused("gemm --repetitions 0", "--repetitions");
+  refused("gemm --sample-ms -1", "--sample-ms");
+  refused("gemm --json '" + folder.file("missing/a.json") + "'", "cannot write");
+  refused("--compare '" + folder.file("absent") + "' '" + folder.file("absent") + "'", "cannot read");
+}

@@ -99,8 +99,10 @@ void add_bench(CLI::App& app) {
   command->add_flag("--no-pin", options->no_pin, "Leave threads free to move between processors");
   command->add_flag("--cold", run.cold, "Every call with its operands out of the caches");
   command->add_flag("--quick", run.quick, "Few shapes, few and short samples: a first impression");
-  command->add_option("--repetitions", run.repetitions, "Samples of every case (11; --quick 5)");
-  command->add_option("--sample-ms", run.sample_ms, "Least length of a sample (3; --quick 1)");
+  command->add_option("--repetitions", run.repetitions, "Samples of every case (11; --quick 5)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--sample-ms", run.sample_ms, "Least length of a sample (3; --quick 1)")
+      ->check(CLI::PositiveNumber);
   command->add_option("--csv", options->csv, "Write the results as CSV to this file");
   command->add_option("--json", options->json, "... in Google Benchmark's JSON schema");
   command->add_option("--html", options->html, "... as a page with plots");
