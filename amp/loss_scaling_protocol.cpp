@@ -41,7 +41,11 @@ GradientFactor LossScaling::unscale_factor(OptimizerId optimizer, const TensorMe
     return reciprocal_of(*stamp);
   }
   if (is_unscaled(optimizer) || unscaled_.count(&leaf)) return {share, {}};
-  return reciprocal_of(present_stamp());
+  if (leaf.grad.unsafe_impl()->is_true_gradient) {
+    fail("GradScaler", leaf_name(leaf), " holds the gradient of a loss that was not scaled, which would be ",
+         "divided by the scale; call scaler.scale(loss).backward(), or optimizer.backward(loss)");
+  }
+  return reciprocal_of(present_stamp());  // put there by hand, from a scaled loss
 }
 
 bool LossScaling::is_late(OptimizerId optimizer, const TensorMeta& leaf) const {

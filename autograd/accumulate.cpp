@@ -86,7 +86,9 @@ const GradientStamp* gradient_stamp(const TensorMeta& meta) {
 
 void clear_stamp(TensorMeta& meta) {
   meta.stamp.reset();
-  if (meta.grad.defined()) meta.grad.unsafe_impl()->is_scaled_gradient = false;
+  if (!meta.grad.defined()) return;
+  meta.grad.unsafe_impl()->is_scaled_gradient = false;
+  meta.grad.unsafe_impl()->is_true_gradient = false;
 }
 
 void clear_gradient(const Tensor& leaf, bool set_to_none) {
@@ -129,6 +131,7 @@ Gradients TensorMeta::apply(Gradients output_gradients) {
   }
   stamp = arriving_stamp;
   grad.unsafe_impl()->is_scaled_gradient = stamp.has_value();
+  grad.unsafe_impl()->is_true_gradient = !stamp.has_value();
   lock.unlock();
   for (const auto& hook : post_accumulate_hooks) hook();
   return {};

@@ -5,14 +5,24 @@
 
 // libtorch's header brings these in, and programs rely on it.
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <deque>
+#include <fstream>
 #include <functional>
+#include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <numeric>
+#include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "halftone/halftone.h"

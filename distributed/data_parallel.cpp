@@ -126,6 +126,7 @@ struct DataParallel::State : std::enable_shared_from_this<State> {
         meta.grad = average.to(meta.grad_dtype.value_or(parameter.scalar_type())).clone();
         meta.stamp = stamp_of_others();
         meta.grad.unsafe_impl()->is_scaled_gradient = meta.stamp.has_value();
+        meta.grad.unsafe_impl()->is_true_gradient = !meta.stamp.has_value();
       } else {
         meta.grad.detach().copy_(average);
       }

@@ -44,8 +44,8 @@ struct TensorImpl final : RefCounted {
   bool is_contiguous;
   bool is_wrapped_number = false;  // made from a C++ number: does not widen its partner's dtype
   bool requires_grad = false;      // leaves only
-  bool is_scaled_gradient =
-      false;  // a leaf's gradient that a scaled loss made; the leaf's stamp says by what
+  // A leaf's gradient that a scaled loss made (the leaf's stamp says by what), or one without a scale.
+  bool is_scaled_gradient = false, is_true_gradient = false;
   bool is_zeroed_gradient = false;  // filled with zeros by zero_grad, in TensorMeta::zero_version
 
   std::uint32_t output_nr = 0;         // which output of grad_fn this is

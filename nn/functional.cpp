@@ -1,5 +1,8 @@
 #include "halftone/nn/functional.h"
 
+#include "halftone/nn/padding_row.h"
+#include "halftone/ops/composed.h"
+
 namespace halftone::nn::functional {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -7,14 +10,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
-  std::int64_t padding = -1;
-  if (options.padding_idx()) {
-    const std::int64_t rows = weight.size(0);
-    padding = *options.padding_idx();
-    if (padding < -rows || padding >= rows)
-      fail("embedding", "padding_idx ", padding, " is out of range for ", rows, " rows");
-    if (padding < 0) padding += rows;
-  }
+  const std::int64_t padding = padding_row("embedding", options.padding_idx(), weight.size(0));
   if (options.max_norm()) {
     Tensor table = weight;
     embedding_renorm_(table, input, *options.max_norm(), options.norm_type());
@@ -65,8 +61,9 @@ Tensor pad(const Tensor& input, const PadFuncOptions& options) {
 }
 
 Tensor normalize(const Tensor& input, const NormalizeFuncOptions& options) {
-  const Tensor length = norm(input, Scalar(options.p()), options.dim(), true);
-  return input / length.clamp_min(options.eps());
+  const ops::WideOperands operands("normalize", {&input});
+  const Tensor& x = operands[0];
+  return operands.result(x / norm(x, Scalar(options.p()), options.dim(), true).clamp_min(options.eps()));
 }
 
 Tensor relu(Tensor input, const ReLUFuncOptions& options) {

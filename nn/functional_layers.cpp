@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "halftone/nn/padding_row.h"
 #include "halftone/ops/wide.h"
 
 namespace halftone::nn::functional {
@@ -81,7 +82,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
   }
   return std::get<0>(halftone::embedding_bag(
       weight, indices, offsets, options.scale_grad_by_freq(), options.mode().value(), options.sparse(),
-      weights, options.include_last_offset(), options.padding_idx().value_or(-1)));
+      weights, options.include_last_offset(), padding_row(op, options.padding_idx(), weight.size(0))));
 }
 
 }  // namespace halftone::nn::functional

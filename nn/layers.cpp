@@ -6,6 +6,7 @@
 #include "halftone/autograd/grad_mode.h"
 #include "halftone/nn/init.h"
 #include "halftone/nn/layer_text.h"
+#include "halftone/nn/padding_row.h"
 
 namespace halftone::nn {
 
@@ -261,12 +262,7 @@ void EmbeddingBagImpl::reset() {
   const std::int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
   if (rows < 0 || columns < 0) fail("EmbeddingBag", "expected a table, got ", rows, " x ", columns);
   if (options.sparse()) fail("EmbeddingBag", "sparse gradients are not supported: pass sparse(false)");
-  if (auto& padding = options.padding_idx()) {
-    if (*padding < -rows || *padding >= rows) {
-      fail("EmbeddingBag", "padding_idx ", *padding, " is out of range for ", rows, " embeddings");
-    }
-    if (*padding < 0) *padding += rows;
-  }
+  if (auto& padding = options.padding_idx()) padding = padding_row("EmbeddingBag", padding, rows);
   const Tensor given = options._weight();
   options._weight() = Tensor();  // a copy of this module gets values of its own
   if (given.defined() && !(given.sizes() == IntArrayRef({rows, columns}))) {

@@ -7,6 +7,7 @@
 #include "halftone/nn/functional.h"
 #include "halftone/nn/init.h"
 #include "halftone/nn/layer_text.h"
+#include "halftone/nn/padding_row.h"
 
 namespace halftone::nn {
 
@@ -57,11 +58,7 @@ EmbeddingImpl::EmbeddingImpl(EmbeddingOptions options) : options(std::move(optio
 
 void EmbeddingImpl::reset() {
   const std::int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
-  if (auto& padding = options.padding_idx()) {
-    if (*padding < -rows || *padding >= rows)
-      fail("Embedding", "padding_idx ", *padding, " is out of range for ", rows, " embeddings");
-    if (*padding < 0) *padding += rows;
-  }
+  if (auto& padding = options.padding_idx()) padding = padding_row("Embedding", padding, rows);
   const Tensor given = options._weight();
   options._weight() = Tensor();  // a copy of this module gets values of its own
   if (given.defined() && given.sizes() != IntArrayRef{rows, columns})

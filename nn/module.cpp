@@ -172,10 +172,16 @@ void Module::load_state_dict(const OrderedDict<std::string, Tensor>& state, bool
   }
 }
 
+void Module::check_free(const std::string& name) const {
+  const char* const taken = parameters_.contains(name) ? "parameter" : "buffer";
+  if (parameters_.contains(name) || buffers_.contains(name)) {
+    fail("Module", taken, " '", name, "' is already defined in ", this->name());
+  }
+}
+
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
   check_name("parameter", name);
-  if (parameters_.contains(name))
-    fail("Module", "parameter '", name, "' is already defined in ", this->name());
+  check_free(name);
   if (tensor.defined()) {
     if (!tensor.is_leaf())
       fail("Module", "parameter '", name, "' is the result of a recorded operator: register tensor.detach()");
@@ -191,7 +197,7 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
 
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
   check_name("buffer", name);
-  if (buffers_.contains(name)) fail("Module", "buffer '", name, "' is already defined in ", this->name());
+  check_free(name);
   if (tensor.defined()) tensor.storage().set_category(MemoryCategory::kParameter);
   return buffers_.insert(std::move(name), std::move(tensor));
 }

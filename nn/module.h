@@ -181,6 +181,8 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Puts the same parameters under weight normalisation as in `original`, here and below.
   void match_weight_norms(const Module& original);
   void copy_values_from(const Module& other, const optional<Device>& device);
+  /// Throws Error if a parameter or a buffer has that name.
+  void check_free(const std::string& name) const;
   void add_child(std::string name, std::shared_ptr<Module> module);
   void swap_child(const std::string& name, std::shared_ptr<Module> module);
   void convert(optional<Device> device, optional<Dtype> dtype, bool non_blocking);

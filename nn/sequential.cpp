@@ -28,6 +28,7 @@ Sequential::Sequential(std::initializer_list<NamedAnyModule> modules)
     : ModuleHolder(std::make_shared<Impl>(modules)) {}
 
 Tensor SequentialImpl::forward(Tensor input) {
+  check_not_empty();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].takes_tensor()) {
       input = steps_[i].forward(input);
@@ -42,9 +43,13 @@ Tensor SequentialImpl::forward(Tensor input) {
 }
 
 AnyValue SequentialImpl::forward_values(std::vector<AnyValue> inputs) const {
-  if (steps_.empty()) fail("Sequential", "cannot call forward() on an empty Sequential");
+  check_not_empty();
   for (const AnyModule& step : steps_) inputs = {step.forward_values(std::move(inputs))};
   return inputs[0];
+}
+
+void SequentialImpl::check_not_empty() const {
+  if (steps_.empty()) fail("Sequential", "cannot call forward() on an empty Sequential");
 }
 
 void SequentialImpl::append(std::string name, AnyModule module) {

@@ -22,7 +22,7 @@ class SequentialImpl : public Module {
   explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules);
   explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& modules);
 
-  /// Each step gets what the one before gave. The input itself when there are no steps.
+  /// Each step gets what the one before gave. Throws Error when there are no steps.
   Tensor forward(Tensor input);
   /// The same for steps of other types: `model->forward<int>(x)`, `model->forward(x, y)`.
   template <class ReturnType, class... Inputs>
@@ -78,6 +78,7 @@ class SequentialImpl : public Module {
 
  private:
   void append(std::string name, AnyModule module);
+  void check_not_empty() const;
   AnyValue forward_values(std::vector<AnyValue> inputs) const;
   const AnyModule& step(std::size_t index) const;
 

@@ -146,7 +146,7 @@ struct BatchNorm : Operator {
   static constexpr auto precision = amp::Precision::kFp32Inside;
   static constexpr bool mixed_inputs = true;
   // The statistics used are results, so that later updates of the running ones do not matter.
-  static constexpr Keep saves = keep_input(0, {0, 1, 2}) | keep_input(1) | keep_result(1) | keep_result(2);
+  static constexpr Keep saves = keep_input(0, {0, 1}) | keep_input(1) | keep_result(1) | keep_result(2);
 
   /// Result, mean and rstd; in training the biased variance too.
   static std::array<Meta, 4> infer(const Tensor& input, const Tensor& weight, const Tensor& bias,
@@ -194,7 +194,7 @@ struct BatchNorm : Operator {
   static Gradients backward(const Saved& s, const Gradients& g, bool training, double, double eps, bool) {
     Gradients grads(5, Tensor());
     const Tensor weight = s.input(1);
-    if (s.needs(0) || s.needs(1) || weight.defined()) {
+    if (s.needs(0) || s.needs(1)) {
       const auto [gx, gw, gb] = batch_norm_backward(g[0], s.input(0), weight, s.result(1).detach(),
                                                     s.result(2).detach(), training, eps);
       grads[0] = gx;
@@ -203,7 +203,7 @@ struct BatchNorm : Operator {
         grads[2] = gb;
       }
     }
-    if (s.needs(2) && !weight.defined())
+    if (s.needs(2) && !grads[2].defined())
       grads[2] = sum(flatten(transpose(g[0], 0, 1), 1), 1, false, s.dtype(2));
     return grads;
   }

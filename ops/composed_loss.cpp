@@ -92,6 +92,9 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, Reductio
   const WideOperands operands(op, {&self});
   check_classes(op, self, target);
   if (!(target.sizes() == self.sizes())) fail(op, "expected targets shaped like ", self, ", got ", target);
+  if (target.is_cpu() && target.numel() > 0 && target.min().item<std::int64_t>() < -1) {
+    fail(op, "expected classes, and -1 behind the last, got ", target.min().item<std::int64_t>());
+  }
   const std::int64_t classes = self.size(-1);
   const Tensor x = reshape(operands[0], {-1, classes}), labels = reshape(target.to(kLong), {-1, classes});
   Tensor listed, is_label;

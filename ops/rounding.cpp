@@ -86,8 +86,8 @@ struct ClampBackward : Operator {
                   const Bound& max, ScalarType) {
     pointwise(Fn::kClampBackward, out, {&grad, &self}, bounds(min, max));
   }
-  static Tensor backward(const Saved& s, const Tensor& g, const Bound& min, const Bound& max, ScalarType) {
-    return call(g, s.input(1), min, max, s.dtype(0));
+  static Gradients backward(const Saved& s, const Tensor& g, const Bound& min, const Bound& max, ScalarType) {
+    return {s.needs(0) ? call(g, s.input(1), min, max, s.dtype(0)) : Tensor(), Tensor()};
   }
   static void samples(Samples& s) {
     s(s.rand({2, 3}), s.rand({2, 3}), -1.0, std::nullopt, kDouble);

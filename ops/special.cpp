@@ -87,9 +87,10 @@ HALFTONE_REGISTER_OPERATOR(ErfInv)
 struct LogitBackward : Derivative<LogitBackward, Fn::kLogitBackward, Scalar, Scalar> {
   static constexpr Schema schema{"logit_backward",
                                  {"grad", "self", "min", "max", "dtype"},
-                                 "grad / (self * (1 - self)), 0 outside the bounds"};
+                                 "grad / (self * (1 - self)), 0 outside the bounds, NaN outside [0, 1]"};
   static Tensor second(const Tensor& v, const Tensor& x, const Scalar& min, const Scalar& max) {
-    const Tensor bend = reciprocal(square(1 - x)) - reciprocal(square(x));
+    const Tensor inside = reciprocal(square(1 - x)) - reciprocal(square(x));
+    const Tensor bend = where(lt(x * (1 - x), 0), std::numeric_limits<double>::quiet_NaN(), inside);
     return where(logical_or(lt(x, min), gt(x, max)), 0, v * bend);
   }
   static void samples(Samples& s) {
@@ -111,8 +112,9 @@ struct Logit : Operator {
   static constexpr auto precision = amp::Precision::kFp32Inside;
   static constexpr Keep saves = keep_input(0);
 
-  static double lowest(const Eps& eps) { return eps.value_or(-kInfinity); }
-  static double highest(const Eps& eps) { return eps ? 1 - *eps : kInfinity; }
+  // A negative eps is none.
+  static double lowest(const Eps& eps) { return eps.value_or(-1) >= 0 ? *eps : -kInfinity; }
+  static double highest(const Eps& eps) { return eps.value_or(-1) >= 0 ? 1 - *eps : kInfinity; }
 
   static Meta infer(const Tensor& self, const Eps&) { return unary_meta("logit", self, false); }
   static void run(const Tensor& out, const Tensor& self, const Eps& eps) {

@@ -107,8 +107,10 @@ void ParameterState::accumulate_gradient_in(std::optional<ScalarType> dtype) {
   if (!leaf.grad.defined() || leaf.grad.scalar_type() == wanted) return;
   NoGradGuard no_grad;
   const bool is_scaled = autograd::gradient_stamp(leaf) != nullptr;
+  const bool is_true = leaf.grad.unsafe_impl()->is_true_gradient;
   leaf.grad = leaf.grad.detach().to(wanted);
   leaf.grad.unsafe_impl()->is_scaled_gradient = is_scaled;
+  leaf.grad.unsafe_impl()->is_true_gradient = is_true;
   leaf.grad.storage().set_category(MemoryCategory::kGradient);
 }
 

@@ -100,6 +100,34 @@ TEST_CASE("wrong orders say what to call") {
   }
 }
 
+TEST_CASE("a loss that was not scaled is not unscaled") {
+  const auto backward = [](const Tensor& p) { (p * 2).sum().backward(); };
+  const auto refused = Catch::Contains("was not scaled");
+  Tensor p = parameter({1});
+  const Tensor before = p.detach().clone();
+  optim::SGD optimizer({p}, 1.0);
+  GradScaler scaler(at_scale(1024));
+  backward(p);
+  CHECK_THROWS_WITH(scaler.unscale_(optimizer), refused);
+  CHECK_THROWS_WITH(scaler.step(optimizer), refused);
+  CHECK(equal(p.detach(), before));
+
+  // Zeros are zeros, and what was put there by hand counts as scaled.
+  optimizer.zero_grad(/*set_to_none=*/false);
+  scaler.step(optimizer);
+  scaler.update();
+  p.mutable_grad() = autograd::grad({scaler.scale((p * 2).sum())}, {p})[0];
+  scaler.step(optimizer);
+  scaler.update();
+  CHECK(equal(p.detach(), before - 2));
+
+  Tensor q = parameter({1});
+  optim::SGD built_in({q}, 1.0);
+  built_in.use_loss_scaling();
+  backward(q);
+  CHECK_THROWS_WITH(built_in.step(), refused);
+}
+
 TEST_CASE("abandon ends an iteration, and update is then optional and neutral") {
   Tensor w = parameter({0});
   optim::SGD optimizer({w}, 1.0);

@@ -176,6 +176,12 @@ TEST_CASE("one_hot, normalize, linear, embedding and the normalisations") {
   REQUIRE_THAT(
       error_of([&] { F::embedding(torch::tensor({1}), w, F::EmbeddingFuncOptions().padding_idx(2)); }),
       Contains("padding_idx"));
+  const Tensor bag = torch::tensor({{1, 0, 1}});
+  const auto padded = [](std::int64_t row) {
+    return F::EmbeddingBagFuncOptions().mode(kSum).padding_idx(row);
+  };
+  REQUIRE(values(F::embedding_bag(bag, w, padded(-1))) == List{1, 2});
+  REQUIRE_THAT(error_of([&] { F::embedding_bag(bag, w, padded(2)); }), Contains("padding_idx"));
   const Tensor x = torch::tensor({{1.0f, 3.0f}});
   REQUIRE(allclose(F::layer_norm(x, F::LayerNormFuncOptions({2}).bias(ones({2}))),
                    torch::tensor({{0.0f, 2.0f}}), 0, 1e-4));

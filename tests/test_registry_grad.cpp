@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "halftone/autograd/autograd.h"
 #include "halftone/autograd/gradcheck.h"
 #include "halftone/tests/support/samples.h"
 
@@ -27,6 +28,20 @@ std::vector<Tensor> leaves(const Sample& sample) {
   return inputs;
 }
 
+/// Gradients of the sum of all results; undefined where nothing flows.
+std::vector<Tensor> gradients(const autograd::TensorFunction& function, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& wanted) {
+  Tensor total;
+  for (const Tensor& result : function(inputs)) {
+    if (!result.requires_grad()) continue;
+    total = total.defined() ? total + result.sum() : result.sum();
+  }
+  if (!total.defined()) return std::vector<Tensor>(wanted.size());
+  return autograd::grad({total}, wanted, {}, std::nullopt, /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+bool is_zero(const Tensor& gradient) { return !gradient.defined() || gradient.eq(0).all().item<bool>(); }
+
 }  // namespace
 
 TEST_CASE("every gradient agrees with finite differences", "[registry]") {
@@ -38,6 +53,33 @@ TEST_CASE("every gradient agrees with finite differences", "[registry]") {
       INFO(label(*op, i));
       try {
         CHECK(autograd::gradcheck(as_function(*op, samples[i]), leaves(samples[i])));
+      } catch (const std::exception& error) {
+        FAIL_CHECK(error.what());
+      }
+    }
+  }
+}
+
+TEST_CASE("an input's gradient is the same when no other is wanted", "[registry]") {
+  for (const OpInfo* op : registry()) {
+    if (!op->differentiable) continue;
+    const std::vector<Sample> samples = op->samples();
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      INFO(label(*op, i));
+      try {
+        const autograd::TensorFunction function = as_function(*op, samples[i]);
+        std::vector<Tensor> inputs = leaves(samples[i]);
+        const std::vector<Tensor> together = gradients(function, inputs, inputs);
+        for (std::size_t k = 0; k < inputs.size(); ++k) {
+          for (std::size_t other = 0; other < inputs.size(); ++other)
+            inputs[other] = inputs[other].detach().set_requires_grad(other == k);
+          const Tensor alone = gradients(function, inputs, {inputs[k]})[0];
+          CAPTURE(k);
+          if (is_zero(alone) || is_zero(together[k]))
+            CHECK((is_zero(alone) && is_zero(together[k])));
+          else
+            CHECK(allclose(alone, together[k], 1e-12, 1e-12, /*equal_nan=*/true));
+        }
       } catch (const std::exception& error) {
         FAIL_CHECK(error.what());
       }

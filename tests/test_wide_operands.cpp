@@ -311,7 +311,29 @@ TEST_CASE("logit moves into its bounds and keeps NaN", "[composed]") {
   CHECK(allclose(x.grad(), tensor({0.0, 0.0, 4.0, 0.0, 0.0, std::nan("")}), 1e-6, 1e-7, true));
   CHECK(logit(tensor({0, 1})).scalar_type() == kFloat);
   CHECK(std::isinf(logit(tensor({1.0})).item<double>()));
+  const Tensor outside = tensor({-0.1, 1.2}).set_requires_grad(true);
+  logit(outside).sum().backward();
+  CHECK(outside.grad().isnan().all().item<bool>());
+  CHECK(allclose(logit(tensor({0.1, 1.0}), 0.7), tensor({0.7, 0.7}).logit()));
   Tensor half = tensor({0.25, 0.75}).to(kHalf);
   CHECK(half.logit_().is_same(half));
   CHECK(same_bits(half, tensor({-std::log(3.0), std::log(3.0)}).to(kHalf)));
+}
+
+TEST_CASE("a float64 operand makes all of a composed function float64", "[composed]") {
+  const Tensor a = tensor({{0.3, -1.7, 0.9}}).to(kHalf), p = tensor({{0.1, 0.2, 0.3}}),
+               n = tensor({{1.0, -1.0, 2.0}});
+  const Tensor mixed = triplet_margin_loss(a, p.to(kDouble), n.to(kDouble));
+  CHECK(equal(mixed, triplet_margin_loss(a.to(kDouble), p.to(kDouble), n.to(kDouble))));
+  CHECK(mixed.scalar_type() == kDouble);
+  const Tensor weighted = multilabel_soft_margin_loss(a, (p > 0.15).to(kDouble), {}, Reduction::Mean);
+  CHECK(equal(weighted,
+              multilabel_soft_margin_loss(a.to(kDouble), (p > 0.15).to(kDouble), {}, Reduction::Mean)));
+}
+
+TEST_CASE("normalize has the range and the precision of fp32 inside", "[composed]") {
+  namespace F = nn::functional;
+  const Tensor large = full({1, 4}, 6e4, kHalf), none = zeros({1, 4}, kHalf);
+  CHECK(equal(F::normalize(large), full({1, 4}, 0.5, kHalf)));
+  CHECK(equal(F::normalize(none), none));
 }

@@ -57,7 +57,7 @@ struct Logit {
   HALFTONE_HD explicit Logit(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
   template <class V>
   HALFTONE_HD V operator()(V x) const {
-    const V inside = min(max(x, V(lowest)), V(highest));
+    const V inside = max(min(x, V(highest)), V(lowest));
     return log(inside) - log1p(-inside);
   }
 };
@@ -222,7 +222,8 @@ struct LogitBackward {
   HALFTONE_HD explicit LogitBackward(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
   template <class V>
   HALFTONE_HD V operator()(V g, V x) const {
-    const V slope = g / x + g / (V(1.0) - x);
+    const V one(1.0), undefined(std::numeric_limits<double>::quiet_NaN());
+    const V slope = select(x * (one - x) < V(0.0), undefined, g / x + g / (one - x));
     return select(x < V(lowest), V(0.0), select(x > V(highest), V(0.0), slope));
   }
 };
