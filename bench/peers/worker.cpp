@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "halftone/bench/peers/models.h"
 
@@ -79,10 +81,21 @@ Step parameter_update() {
   };
 }
 
-rusage usage() {
+/// Times this thread had to make room for others.
+long switches() {
   rusage now;
   getrusage(RUSAGE_SELF, &now);
-  return now;
+  return now.ru_nivcsw;
+}
+
+/// Peak resident bytes of this program. (rusage counts what the process had before it became this program.)
+long peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  long kilobytes = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (std::sscanf(line.c_str(), "VmHWM: %ld", &kilobytes) == 1) break;
+  }
+  return 1024 * kilobytes;
 }
 
 }  // namespace
@@ -104,14 +117,13 @@ int main(int argc, char** argv) {
   }
   long count = 0;
   while (std::scanf("%ld", &count) == 1) {
-    const long switches = usage().ru_nivcsw;
+    const long before = switches();
     const auto start = std::chrono::steady_clock::now();
     float loss = 0;
     for (long i = 0; i < count; ++i) loss = step();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    const rusage now = usage();
-    std::printf("%.9g %ld %ld %g\n", taken.count() / static_cast<double>(count), now.ru_nivcsw - switches,
-                now.ru_maxrss * 1024, static_cast<double>(loss));
+    std::printf("%.9g %ld %ld %g\n", taken.count() / static_cast<double>(count), switches() - before,
+                peak_bytes(), static_cast<double>(loss));
     std::fflush(stdout);
   }
 }
