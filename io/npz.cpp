@@ -16,7 +16,7 @@ void save_npz(const Destination& to, const NamedTensors& tensors, bool compresse
   for (const auto& item : tensors) {
     if (item.key().empty()) fail("save_npz", to.name(), ": a tensor has no name");
     if (!item.value().defined()) fail("save_npz", to.name(), ": tensor '", item.key(), "' is undefined");
-    ZipMember& member = members.emplace_back(item.key() + std::string(kSuffix), std::string());
+    ZipMember& member = members.emplace_back(ZipMember{item.key() + std::string(kSuffix), std::string()});
     save_npy(Destination([&](const void* data, std::size_t bytes) {
                member.content.append(static_cast<const char*>(data), bytes);
                return bytes;
