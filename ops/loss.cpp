@@ -29,20 +29,25 @@ struct ElementwiseLoss : Operator {
   static constexpr Keep saves = keep_input(0) | keep_input(1);
 };
 
-struct MseLoss : ElementwiseLoss {
+/// The same, with a formula of the operator's name and no further argument.
+template <class Op>
+struct PlainLoss : ElementwiseLoss {
+  static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
+    return loss_meta(plain(Op::schema.name, Op::schema.name, x, target, reduction));
+  }
+  static void run(const Tensor& out, const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
+    run_loss(out, plain(Op::schema.name, Op::schema.name, x, target, reduction));
+  }
+  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction) {
+    return plain_gradients(s, grad, Op::schema.name, Op::schema.name, reduction);
+  }
+};
+
+struct MseLoss : PlainLoss<MseLoss> {
   static constexpr Schema schema{
       "mse_loss", {"self", "target", "reduction"}, "(self - target)^2, mean or sum"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction) = &halftone::mse_loss;
 
-  static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    return loss_meta(plain(schema.name, schema.name, x, target, reduction));
-  }
-  static void run(const Tensor& out, const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    run_loss(out, plain(schema.name, schema.name, x, target, reduction));
-  }
-  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction) {
-    return plain_gradients(s, grad, schema.name, schema.name, reduction);
-  }
   static void samples(Samples& s) {
     s(s.rand({3, 4}), s.rand({3, 4}), Reduction::Mean);
     s(s.rand({3, 1}), s.rand({2}), Reduction::None);
@@ -52,19 +57,10 @@ struct MseLoss : ElementwiseLoss {
 };
 HALFTONE_REGISTER_OPERATOR(MseLoss)
 
-struct L1Loss : ElementwiseLoss {
+struct L1Loss : PlainLoss<L1Loss> {
   static constexpr Schema schema{"l1_loss", {"self", "target", "reduction"}, "|self - target|, mean or sum"};
   static constexpr Tensor (*api)(const Tensor&, const Tensor&, Reduction::Reduction) = &halftone::l1_loss;
 
-  static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    return loss_meta(plain(schema.name, schema.name, x, target, reduction));
-  }
-  static void run(const Tensor& out, const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    run_loss(out, plain(schema.name, schema.name, x, target, reduction));
-  }
-  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction) {
-    return plain_gradients(s, grad, schema.name, schema.name, reduction);
-  }
   static void samples(Samples& s) {
     s(s.rand({3, 4}, 0.5, 2), s.rand({3, 4}, -2, 0), Reduction::Mean);
     s(s.rand({3, 1}, -2, 0), s.rand({2}, 0.5, 2), Reduction::None);
@@ -157,20 +153,11 @@ struct KlDiv : ElementwiseLoss {
 };
 HALFTONE_REGISTER_OPERATOR(KlDiv)
 
-struct SoftMarginLoss : ElementwiseLoss {
+struct SoftMarginLoss : PlainLoss<SoftMarginLoss> {
   static constexpr Schema schema{
       "soft_margin_loss", {"self", "target", "reduction"}, "log(1 + exp(-target * self)), mean or sum"};
   static constexpr auto api = &halftone::soft_margin_loss;
 
-  static Meta infer(const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    return loss_meta(plain(schema.name, schema.name, x, target, reduction));
-  }
-  static void run(const Tensor& out, const Tensor& x, const Tensor& target, Reduction::Reduction reduction) {
-    run_loss(out, plain(schema.name, schema.name, x, target, reduction));
-  }
-  static Gradients backward(const Saved& s, const Tensor& grad, Reduction::Reduction reduction) {
-    return plain_gradients(s, grad, schema.name, schema.name, reduction);
-  }
   static void samples(Samples& s) {
     s(s.rand({3, 4}), s.rand({3, 4}), Reduction::Mean);
     s(s.rand({3, 1}), s.rand({2}), Reduction::None);

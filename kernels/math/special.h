@@ -215,8 +215,7 @@ struct ErfInvBackward {
   }
 };
 
-/// The derivative of Polygamma, times g; n = -1: that of Lgamma. Params: n.
-/// g / (x (1 - x)), 0 outside the bounds.
+/// g / (x (1 - x)); 0 outside the bounds, NaN outside [0, 1]. Params: lowest, highest.
 struct LogitBackward {
   double lowest, highest;
   HALFTONE_HD explicit LogitBackward(const Params& params) : lowest(params.p[0]), highest(params.p[1]) {}
@@ -228,6 +227,7 @@ struct LogitBackward {
   }
 };
 
+/// The derivative of Polygamma, times g; n = -1: that of Lgamma. Params: n.
 struct PolygammaBackward {
   double n;
   HALFTONE_HD explicit PolygammaBackward(const Params& params) : n(params.p[0]) {}
