@@ -234,8 +234,12 @@ TEST_CASE("chunk dataset: loaders, with workers and without") {
         make_data_loader(datasets::make_shared_dataset<InOrder>(
                              reader, SequentialSampler(0), SequentialSampler(0), ChunkDatasetOptions(1, 4)),
                          DataLoaderOptions(4).workers(workers));
+    // Several workers race for the batches, so that any of them may meet the chunk that fails.
+    const auto read_all = [&] {
+      for (auto it = failing->begin(); it != failing->end(); ++it) {}
+    };
     try {
-      failing->begin();
+      read_all();
       FAIL("no exception");
     } catch (const WorkerException& error) {  // not one within another
       CHECK_THROWS_AS(std::rethrow_exception(error.original_exception), std::runtime_error);
