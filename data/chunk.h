@@ -55,7 +55,8 @@ struct ChunkDatasetOptions {
 /// chunk comes next, the example sampler in which order its examples do. Batches run over the ends of chunks;
 /// only the last of an epoch may be smaller. Their order depends on the samplers alone, not on the number of
 /// preloaders: random samplers draw in reset() and in get_batch(), on the calling thread. (A loader with
-/// several workers calls get_batch() from all of them, and may hand neighbouring batches out in either order.)
+/// several workers calls get_batch() from all of them, and may hand neighbouring batches out in either
+/// order.)
 ///
 /// It cannot be copied: make it with make_shared_dataset, and load it with the same batch size,
 /// `make_data_loader(dataset, 64)`. Where reading a chunk throws, get_batch throws WorkerException in its

@@ -57,8 +57,8 @@ struct Epilogue {
 /// int64 and wrap; they take an integer C and no activation.
 ///
 /// On the CPU an element depends on its row of A, its column of B and k, and on nothing else: not on m, n,
-/// batch, its position, the strides or the number of threads. k is cut into blocks of fixed size; within a
-/// block one chain of fused multiply-adds runs over ascending k, starting from zero; the blocks' sums are
+/// batch, its position, the strides or the number of threads. k alone says how it is cut into blocks; within
+/// a block one chain of fused multiply-adds runs over ascending k, starting from zero; the blocks' sums are
 /// added in order. (The plain x86-64 level has no fused multiply-add and rounds each product.) float64
 /// products are Eigen's, on one thread: their order of summation may depend on the shape.
 ///

@@ -236,7 +236,8 @@ TEST_CASE("chunk dataset: loaders, with workers and without") {
                          DataLoaderOptions(4).workers(workers));
     // Several workers race for the batches, so that any of them may meet the chunk that fails.
     const auto read_all = [&] {
-      for (auto it = failing->begin(); it != failing->end(); ++it) {}
+      for (auto it = failing->begin(); it != failing->end(); ++it) {
+      }
     };
     try {
       read_all();

@@ -133,6 +133,15 @@ std::vector<ConvShape> shapes() {
       shape(1, 2, 30, 30, 3, 3, 3, 5, 1),
       shape(2, 3, 6, 6, 35, 2, 2, 4, 3, 3),
       shape(9, 60, 5, 5, 3, 3, 3, 1, 1),
+      // Enough channels for vectors along them, on either side; sums of several blocks; rows of many groups.
+      shape(2, 16, 9, 9, 16, 3, 3),
+      shape(2, 33, 7, 8, 35, 3, 3, 1, 1),
+      shape(1, 48, 10, 31, 20, 3, 3, 1, 2, 2),
+      shape(2, 34, 8, 9, 36, 3, 2, 1, 0, 1, 2),
+      shape(2, 20, 9, 12, 17, 3, 3, 2, 1),
+      shape(2, 16, 1, 60, 32, 1, 3, 1, 0),
+      shape(1, 16, 3, 600, 16, 1, 1),
+      shape(1, 2, 45, 16, 530, 3, 3),
   };
   ConvShape uneven = shape(2, 4, 10, 13, 6, 3, 2, 1, 0, 1, 2);
   uneven.stride_h = 2;
@@ -206,6 +215,23 @@ TEST_CASE("convolutions do not depend on threads or on the rest of the batch") {
                             single[r].nbytes()) == 0);
         }
       }
+    }
+  });
+}
+
+TEST_CASE("an output channel does not depend on how many there are") {
+  at_every_isa([] {
+    for (const Dtype dtype : {kFloat, kBFloat16, kHalf}) {
+      const ConvShape many = shape(2, 36, 9, 11, 37, 3, 3, 1, 1), few = shape(2, 36, 9, 11, 2, 3, 3, 1, 1);
+      const Tensor x = filled({2, 36, 9, 11}, dtype, 10), w = filled({37, 36, 3, 3}, dtype, 11);
+      const Tensor first = make({2, 36, 3, 3}, dtype);
+      for (i64 i = 0; i < first.numel(); ++i) set(first, i, get(w, i));
+      const Tensor all = make({2, 37, 9, 11}, kFloat), two = make({2, 2, 9, 11}, kFloat);
+      conv().forward(all, x, w, Tensor(), many);
+      conv().forward(two, x, first, Tensor(), few);
+      for (i64 n = 0; n < 2; ++n)
+        CHECK(std::memcmp(two.data_ptr<float>() + n * 2 * 99, all.data_ptr<float>() + n * 37 * 99,
+                          2 * 99 * sizeof(float)) == 0);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <span>
@@ -97,6 +98,14 @@ GemmProblem plain_problem(i64 m, i64 n, i64 k, const MatrixRef& a, const Mutable
   return p;
 }
 
+/// Positions whose sums fill the registers of the current ISA, see conv_channels.inc.
+i64 channel_rows() {
+  static constexpr i64 rows[] = {baseline::kChannelRows, avx2::kChannelRows, avx512::kChannelRows,
+                                 avx512_bf16::kChannelRows, avx512_bf16::kChannelRows};
+  static_assert(std::size(rows) == kIsaCount);
+  return rows[static_cast<int>(current_isa())];
+}
+
 bool multiplies_bfloat16(Dtype weights, Dtype source) { return weights == kBFloat16 && source == kBFloat16; }
 
 /// True where panels are read from the planes themselves. Tiles of bfloat16 want theirs packed.
@@ -154,43 +163,57 @@ const void* gather_weights(const Tensor& w, i64 groups, i64 step, const WeightOr
   return all;
 }
 
+/// Of `groups` products.
+double flops_of(i64 groups, const GemmProblem& p) {
+  return 2.0 * static_cast<double>(groups * p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+}
+
 /// Runs `task(group, tile)` for every tile of every group's (m, n) result, on as many threads as pays.
 template <class Task>
-void for_each_tile(i64 groups, i64 m, i64 n, i64 k, Task task) {
-  const double flops =
-      2.0 * static_cast<double>(groups * m) * static_cast<double>(n) * static_cast<double>(k);
+void for_each_tile(i64 groups, i64 m, i64 n, double flops, const TileLimits& limits, Task task) {
   const i64 useful = useful_tasks(flops), threads = std::min<i64>(get_num_threads(), useful);
-  const GemmGrid grid(m, n, tiles_per_matrix(groups, threads));
+  const GemmGrid grid(m, n, tiles_per_matrix(groups, threads), limits);
   const i64 tasks = groups * grid.count();
   parallel_for(tasks, threads > 1 ? std::max<i64>(1, tasks / useful) : tasks, [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) task(i / grid.count(), grid.tile(i % grid.count()));
   });
 }
 
-/// Runs `task(group, image, tile)` for every tile of every image: its rows, and its positions or slots.
-template <class Task>
-void for_each_image_tile(i64 groups, i64 images, i64 m, i64 n, i64 k, Task task) {
-  for_each_tile(groups * images, m, n, k,
-                [&](i64 index, const GemmTile& tile) { task(index / images, index % images, tile); });
+/// Runs `multiply(problem, image, tile)` for every tile of every image, of which `m` by `n` are to be cut.
+template <class Problem, class Multiply>
+void run_image_products(i64 groups, i64 m, i64 n, const TileLimits& limits, Problem problem,
+                        Multiply multiply) {
+  const PatchProduct any = problem(0);
+  const i64 images = any.patches.images;
+  for_each_tile(groups * images, m, n, flops_of(groups, any.gemm), limits,
+                [&](i64 index, const GemmTile& tile) {
+                  multiply(problem(index / images), index % images, tile, gemm_buffers());
+                });
 }
 
-/// Products with patches, direct or packed. `problem(group)` gives the group's.
+/// Products with patches, read from planes or packed. `problem(group)` gives the group's.
 template <class Problem>
 void run_patch_products(i64 groups, Problem problem) {
   const PatchProduct any = problem(0);
-  if (is_direct(any.patches, any.gemm.a.dtype)) {
-    const auto multiply = pick(baseline::direct_product, avx2::direct_product, avx512::direct_product,
-                               avx512_bf16::direct_product);
-    for_each_image_tile(groups, any.patches.images, any.gemm.m, any.patches.slots(), any.gemm.k,
-                        [&](i64 group, i64 image, const GemmTile& tile) {
-                          multiply(problem(group), image, tile, gemm_buffers());
-                        });
-    return;
+  const i64 m = any.gemm.m;
+  if (!is_direct(any.patches, any.gemm.a.dtype)) {
+    const auto multiply = pick(baseline::patch_product, avx2::patch_product, avx512::patch_product,
+                               avx512_bf16::patch_product, amx::patch_product);
+    return for_each_tile(
+        groups, m, any.gemm.n, flops_of(groups, any.gemm), gemm_tile_limits(),
+        [&](i64 group, const GemmTile& tile) { multiply(problem(group), tile, gemm_buffers()); });
   }
-  const auto multiply = pick(baseline::patch_product, avx2::patch_product, avx512::patch_product,
-                             avx512_bf16::patch_product, amx::patch_product);
-  for_each_tile(groups, any.gemm.m, any.gemm.n, any.gemm.k,
-                [&](i64 group, const GemmTile& tile) { multiply(problem(group), tile, gemm_buffers()); });
+  if (any.patches.is_along_channels(m)) {
+    const i64 rows = channel_rows();
+    const PositionGroups positions(any.patches, rows);
+    const TileLimits limits{1, gemm_micro_tile().cols, kGemmTileM / rows, kGemmTileN};
+    return run_image_products(groups, positions.count, m, limits, problem,
+                              pick(baseline::channel_product, avx2::channel_product, avx512::channel_product,
+                                   avx512_bf16::channel_product));
+  }
+  run_image_products(groups, m, any.patches.slots(), gemm_tile_limits(), problem,
+                     pick(baseline::direct_product, avx2::direct_product, avx512::direct_product,
+                          avx512_bf16::direct_product));
 }
 
 void forward(const Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias, const ConvShape& s) {
@@ -305,15 +328,17 @@ void grad_weight(const Tensor& gw, const Tensor& gy, const Tensor& x, const Conv
   const auto multiply = pick(baseline::patch_gradient, avx2::patch_gradient, avx512::patch_gradient,
                              avx512_bf16::patch_gradient, amx::patch_gradient);
 
-  for_each_tile(s.groups, rows, oc, s.n * oh * ow, [&](i64 group, const GemmTile& tile) {
+  const auto problem = [&](i64 group) {
     PatchGradient p{plain_problem(rows, oc, s.n * oh * ow, {},
                                   {advance_mutable(gw, group * oc * rows), gw.scalar_type(), 1, rows, 0}),
                     plan, s.oc * oh * ow};
     p.gemm.b.data = advance(gy, group * oc * oh * ow);
     p.gemm.b.dtype = gy.scalar_type();
     p.patches.source = advance(x, group * plan.channels * s.h * s.w);
-    multiply(p, tile, gemm_buffers());
-  });
+    return p;
+  };
+  for_each_tile(s.groups, rows, oc, flops_of(s.groups, problem(0).gemm), gemm_tile_limits(),
+                [&](i64 group, const GemmTile& tile) { multiply(problem(group), tile, gemm_buffers()); });
 }
 
 }  // namespace
@@ -343,14 +368,24 @@ class Scratch {
 
 }  // namespace
 
+namespace {
+constexpr i64 round_up(i64 value, i64 unit) { return (value + unit - 1) / unit * unit; }
+}  // namespace
+
+bool PatchPlan::is_along_channels(i64 rows) const {
+  const MicroTile micro = gemm_micro_tile();
+  const i64 in_vectors = positions() * round_up(rows, micro.lanes);
+  return in_vectors <= rows * round_up(slots(), micro.cols);
+}
+
 void PatchPlan::set_slots() {
   constexpr i64 kFewTerms = 32;
-  const i64 lanes = gemm_micro_tile().lanes, whole = (grid_w + lanes - 1) / lanes * lanes;
+  const i64 lanes = gemm_micro_tile().lanes, whole = round_up(grid_w, lanes);
   slot_row = channels * taps <= kFewTerms && 2 * whole <= 3 * grid_w ? whole : row_size();
 }
 
 bool PatchPlan::is_direct() const {
-  const i64 panel = gemm_micro_tile().cols, computed = (slots() + panel - 1) / panel * panel;
+  const i64 computed = round_up(slots(), gemm_micro_tile().cols);
   return step_h == 1 && step_w == 1 && taps > 0 && 2 * computed <= 3 * positions();
 }
 

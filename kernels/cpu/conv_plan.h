@@ -35,15 +35,34 @@ struct PatchPlan {
 
   std::int64_t positions() const { return grid_h * grid_w; }
   std::int64_t row_size() const { return step_w * phase_cols; }
-  /// True where panels are read from the planes themselves, see conv_direct.inc: without strides, and if not
-  /// too much is computed for nothing.
+  /// True where positions are read from the planes themselves: without strides, and if not too much is
+  /// computed for nothing.
   bool is_direct() const;
+  /// Then vectors run along `rows` output channels (conv_channels.inc) or along positions (conv_direct.inc),
+  /// whichever leaves fewer lanes unused.
+  bool is_along_channels(std::int64_t rows) const;
   /// Positions of one image, counted by slots: along whole rows of the plane, so that neighbouring slots are
   /// neighbours there. Or along rows of whole vectors, more of which are computed for nothing but stored as
   /// they are: better where a sum takes few terms (set_slots decides).
   std::int64_t slot_row;
   std::int64_t slots() const { return (grid_h - 1) * slot_row + grid_w; }
   void set_slots();
+};
+
+/// Positions of an image in groups of at most `most` neighbours of a row, all rows cut alike and evenly.
+struct PositionGroups {
+  std::int64_t grid_w, most_in_group, per_row, count;
+
+  PositionGroups(const PatchPlan& plan, std::int64_t most)
+      : grid_w(plan.grid_w), per_row((plan.grid_w + most - 1) / most), count(plan.grid_h * per_row) {
+    most_in_group = (grid_w + per_row - 1) / per_row;
+  }
+  std::int64_t row(std::int64_t group) const { return group / per_row; }
+  std::int64_t column(std::int64_t group) const { return group % per_row * most_in_group; }
+  std::int64_t size(std::int64_t group) const {
+    const std::int64_t left = grid_w - column(group);
+    return left < most_in_group ? left : most_in_group;
+  }
 };
 
 /// A convolution seen as C (rows, positions) = A (rows, channels * taps) * patches. The columns of C are the

@@ -191,24 +191,29 @@ GemmBuffers& gemm_buffers() {
   return memory.get();
 }
 
-GemmGrid::GemmGrid(i64 rows, i64 cols, i64 wanted) : m(rows), n(cols) {
+TileLimits gemm_tile_limits() {
   const MicroTile micro = gemm_micro_tile();
-  count_m = (m + kGemmTileM - 1) / kGemmTileM;
-  count_n = (n + kGemmTileN - 1) / kGemmTileN;
+  return {micro.rows, micro.cols, kGemmTileM, kGemmTileN};
+}
+
+GemmGrid::GemmGrid(i64 rows, i64 cols, i64 wanted, const TileLimits& limits) : m(rows), n(cols) {
+  count_m = (m + limits.most_rows - 1) / limits.most_rows;
+  count_n = (n + limits.most_cols - 1) / limits.most_cols;
   const auto tile_size = [](i64 size, i64 count, i64 unit) {
     return round_up((size + count - 1) / count, unit);
   };
   // Enough tiles, in a multiple of `wanted`, so that every thread gets as many as the others.
   while (count_m * count_n % wanted != 0 || count_m * count_n < wanted) {
-    const i64 next_m = tile_size(m, count_m, micro.rows), next_n = tile_size(n, count_n, micro.cols);
-    if (next_m <= micro.rows && next_n <= micro.cols) break;
-    if (next_m >= next_n || next_n <= micro.cols)
+    const i64 next_m = tile_size(m, count_m, limits.unit_rows);
+    const i64 next_n = tile_size(n, count_n, limits.unit_cols);
+    if (next_m <= limits.unit_rows && next_n <= limits.unit_cols) break;
+    if (next_m >= next_n || next_n <= limits.unit_cols)
       ++count_m;
     else
       ++count_n;
   }
-  tile_m = tile_size(m, count_m, micro.rows);
-  tile_n = tile_size(n, count_n, micro.cols);
+  tile_m = tile_size(m, count_m, limits.unit_rows);
+  tile_n = tile_size(n, count_n, limits.unit_cols);
   count_m = (m + tile_m - 1) / tile_m;
   count_n = (n + tile_n - 1) / tile_n;
 }

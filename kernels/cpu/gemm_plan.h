@@ -7,12 +7,13 @@
 /// What gemm.cpp, conv.cpp and their per-ISA bodies agree on; not part of the interface.
 namespace halftone::cpu {
 
-/// Largest depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. See gemm_core.inc.
-inline constexpr std::int64_t kGemmBlockK = 256;
+/// Largest depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. A multiple of 16. See
+/// gemm_core.inc.
+inline constexpr std::int64_t kGemmBlockK = 288;
 /// Rows of A packed at a time: a multiple of the vector micro-kernels' rows (4, 6).
-inline constexpr std::int64_t kGemmBlockM = 240;
+inline constexpr std::int64_t kGemmBlockM = 264;
 /// Rows and columns of C that one task computes at most: bounds the buffers, nothing else.
-inline constexpr std::int64_t kGemmTileM = 480;
+inline constexpr std::int64_t kGemmTileM = 528;
 inline constexpr std::int64_t kGemmTileN = 512;
 /// Packed rows of A are this far apart: not a multiple of 4 KiB, so rows do not evict each other from L1.
 inline constexpr std::int64_t kGemmStrideA = kGemmBlockK + 16;
@@ -49,10 +50,18 @@ struct GemmBuffers {
 };
 GemmBuffers& gemm_buffers();
 
-/// Cuts an (m, n) result into tiles of whole micro-kernels, at least `wanted` of them where its size allows.
+/// Tiles have whole multiples of `unit` rows and columns (but for the last), and at most `most`, about.
+struct TileLimits {
+  std::int64_t unit_rows, unit_cols, most_rows, most_cols;
+};
+/// Of a product: whole micro-kernels, and what GemmBuffers hold.
+TileLimits gemm_tile_limits();
+
+/// Cuts an (m, n) result into tiles, at least `wanted` of them where its size allows.
 struct GemmGrid {
   std::int64_t m, n, tile_m, tile_n, count_m, count_n;
-  GemmGrid(std::int64_t m, std::int64_t n, std::int64_t wanted);
+  GemmGrid(std::int64_t m, std::int64_t n, std::int64_t wanted,
+           const TileLimits& limits = gemm_tile_limits());
   std::int64_t count() const { return count_m * count_n; }
   GemmTile tile(std::int64_t index) const;
 };
