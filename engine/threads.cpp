@@ -14,6 +14,7 @@
 #include <vector>
 
 #if defined(__linux__)
+#include <pthread.h>
 #include <sched.h>
 #endif
 #if defined(__x86_64__)
@@ -86,9 +87,12 @@ class Pool {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
     while (static_cast<int>(helpers_.size()) < threads - 1) {
-      helpers_.emplace_back([this] { help(); });
-      helpers_.back().detach();
+      std::thread helper([this] { help(); });
+      helpers_.push_back(helper.native_handle());
+      helper.detach();
     }
+    if (asleep_.load(std::memory_order_relaxed) > 0 || helpers_.size() != placed_)
+      keep_helpers_off_this_processor();
     job_ = &job;
     // From here helpers may enter: the low half counts places left, the high half those inside.
     places_.store(static_cast<std::uint64_t>(threads - 1), std::memory_order_release);
@@ -124,7 +128,11 @@ class Pool {
     std::uint32_t seen = 0;
     for (;;) {
       for (int spin = 0; spin < kSpins && call_.load(std::memory_order_acquire) == seen; ++spin) relax();
-      call_.wait(seen, std::memory_order_acquire);
+      if (call_.load(std::memory_order_acquire) == seen) {
+        asleep_.fetch_add(1, std::memory_order_relaxed);
+        call_.wait(seen, std::memory_order_acquire);
+        asleep_.fetch_sub(1, std::memory_order_relaxed);
+      }
       seen = call_.load(std::memory_order_acquire);
       if (!enter()) continue;
       job_->work();
@@ -132,8 +140,27 @@ class Pool {
     }
   }
 
+  /// Linux may wake a helper up on the processor that the caller keeps busy, and leave it waiting there for
+  /// milliseconds beside an idle one. Where there are enough others, helpers do without the caller's.
+  void keep_helpers_off_this_processor() {
+#if defined(__linux__)
+    const int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || (here == avoided_ && helpers_.size() == placed_)) return;
+    avoided_ = here;
+    placed_ = helpers_.size();
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    if (CPU_COUNT(&allowed) <= static_cast<int>(helpers_.size())) return;
+    CPU_CLR(here, &allowed);
+    for (const auto helper : helpers_) pthread_setaffinity_np(helper, sizeof allowed, &allowed);
+#endif
+  }
+
   std::mutex mutex_;  // held by the thread whose job is running
-  std::vector<std::thread> helpers_;
+  std::vector<std::thread::native_handle_type> helpers_;
+  int avoided_ = -1;        // the processor the helpers were kept off last
+  std::size_t placed_ = 0;  // how many they were
+  std::atomic<int> asleep_{0};
   Job* job_ = nullptr;
   std::atomic<std::uint64_t> places_{0};
   std::atomic<std::uint32_t> call_{0};

@@ -1,7 +1,12 @@
 // parallel_for: covers every index once, on any number of threads, also when called from several threads at
 // once.
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -78,6 +83,33 @@ TEST_CASE("callers on several threads and nested calls do not wait for each othe
   for (auto& caller : callers) caller.join();
   CHECK(sum == 4 * 200 * 64);
 }
+
+#if defined(__linux__)
+TEST_CASE("the pool stays on the processors that its caller may use") {
+  const ThreadCount count(3);
+  cpu_set_t before, one;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  const auto outside = [](const cpu_set_t& allowed) {
+    std::atomic<int> strays{0};
+    for (int round = 0; round < 50; ++round) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // helpers fall asleep
+      parallel_for(64, 1, [&](std::int64_t, std::int64_t) {
+        if (!CPU_ISSET(sched_getcpu(), &allowed)) ++strays;
+      });
+    }
+    return strays.load();
+  };
+  CHECK(outside(before) == 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  parallel_for(64, 1, [](std::int64_t, std::int64_t) {});
+  const int processor = sched_getcpu();
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+  CHECK(CPU_ISSET(processor, &one));
+  CHECK(outside(before) == 0);
+}
+#endif
 
 TEST_CASE("bad thread counts are refused") {
   CHECK_THROWS_AS(set_num_threads(0), Error);

@@ -103,7 +103,7 @@ std::vector<Table> conv_tables(const Request& request) {
           all.push_back(contender("oneDNN", dnnl_pass(layer, pass, bf16, false, threads)));
           all.push_back(contender("oneDNN, own layouts", dnnl_pass(layer, pass, bf16, true, threads)));
 #endif
-          const std::vector<double> seconds = take_turns(all);
+          const std::vector<double> seconds = median_times(all, threads);
           Table::Row row{{"layer", name_of(layer)},
                          {"pass", name},
                          {"dtype", halftone::dtype_name(dtype)},

@@ -106,7 +106,7 @@ Table table_of(Dtype dtype, int threads) {
     if (!(error < 1e-5))
       halftone::fail("bench_peers", "the product ", s.m, "x", s.k, "x", s.n, " is wrong by ", error);
 
-    const std::vector<double> seconds = take_turns(all);
+    const std::vector<double> seconds = median_times(all, threads);
     Table::Row row{{"m x k x n", halftone::concat(s.m, "x", s.k, "x", s.n)},
                    {"us", 1e6 * seconds[1]},
                    {"ceiling GFLOP/s", 1e-9 * s.flops() / seconds[0]}};

@@ -2,6 +2,7 @@
 
 // Contenders that take turns, and tables of what came of it, in Markdown and JSON.
 
+#include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,9 +19,10 @@ namespace bench = halftone::bench;
 using bench::Contender;
 
 /// Median seconds of each contender over nine rounds.
-inline std::vector<double> take_turns(const std::vector<Contender>& contenders) {
+inline std::vector<double> median_times(const std::vector<Contender>& contenders, int threads) {
   std::vector<double> medians;
-  for (const std::vector<double>& samples : bench::take_turns(contenders, 9))
+  const std::chrono::milliseconds pause(threads > 1 ? 50 : 0);
+  for (const std::vector<double>& samples : bench::take_turns(contenders, 9, pause))
     medians.push_back(bench::quantile(samples, 0.5));
   return medians;
 }

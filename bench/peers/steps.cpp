@@ -138,7 +138,7 @@ Outcome compare(const Request& request, const std::vector<std::string>& argument
     workers.push_back(worker);
     all.push_back({runner.name, [worker] { return worker->sample(); }});
   }
-  outcome.seconds = take_turns(all);
+  outcome.seconds = median_times(all, threads);
   for (const auto& worker : workers) outcome.bytes.push_back(worker->peak_bytes());
   return outcome;
 }
