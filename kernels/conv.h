@@ -8,7 +8,7 @@ namespace halftone {
 
 /// A two-dimensional convolution (cross-correlation, as in every deep learning library). One dimension is
 /// height 1. Output row i reads input rows i * stride_h - pad_h + y * dil_h for y = 0 .. kh - 1; outside are
-/// zeros.
+/// zeros (which need not be multiplied: what zero times an infinite weight would give is not promised there).
 struct ConvShape {
   std::int64_t n = 0, c = 0, h = 1, w = 0;  ///< input (n, c, h, w)
   std::int64_t oc = 0, kh = 1, kw = 0;      ///< weight (oc, c / groups, kh, kw)

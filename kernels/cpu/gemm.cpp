@@ -22,6 +22,8 @@ namespace {
 
 using i64 = std::int64_t;
 
+constexpr i64 kFlopsPerTask = 1'000'000;
+
 constexpr i64 round_up(i64 value, i64 unit) { return (value + unit - 1) / unit * unit; }
 
 /// Elements in whole panels of `unit` columns, a power of two.
@@ -94,6 +96,9 @@ void gemm_float(i64 batch, GemmProblem& p) {
 
   const auto multiply =
       pick(baseline::multiply, avx2::multiply, avx512::multiply, avx512_bf16::multiply, amx::multiply);
+  const bool one_tile = batch == 1 && p.m <= kGemmTileM && p.n <= kGemmTileN;
+  if (one_tile && 2 * p.m * p.n * p.k < kFlopsPerTask) return multiply(p, {0, p.m, 0, p.n});
+
   const auto run_one = [&](i64 matrix, const GemmTile& tile) {
     GemmProblem one = p;
     one.a.data = advance(p.a.data, p.a.dtype, matrix * p.a.batch_stride);
@@ -106,9 +111,6 @@ void gemm_float(i64 batch, GemmProblem& p) {
   const double flops =
       2.0 * static_cast<double>(batch * p.m * p.n) * static_cast<double>(std::max<i64>(p.k, 1));
   const i64 useful = useful_tasks(flops);
-  if (batch == 1 && useful == 1 && p.m <= kGemmTileM && p.n <= kGemmTileN)  // nothing to divide
-    return multiply(p, {0, p.m, 0, p.n});
-
   const i64 threads = std::min<i64>(get_num_threads(), useful);
   const GemmGrid grid(p.m, p.n, tiles_per_matrix(batch, threads));
   const i64 tasks = batch * grid.count();
@@ -178,7 +180,6 @@ MicroTile gemm_micro_tile() {
 }
 
 std::int64_t useful_tasks(double flops) {
-  constexpr double kFlopsPerTask = 1e6;
   return static_cast<i64>(std::min(flops / kFlopsPerTask, 1e6)) + 1;
 }
 
