@@ -52,12 +52,13 @@ void Node::add_input(const Tensor& input) {
     dtype = kFloat;
     stands_for_fp32_ = true;
   }
-  add_edge(std::move(edge), {impl.sizes, dtype, impl.storage->device()});
+  edges_.emplace_back(std::move(edge));
+  metas_.emplace_back(impl.sizes, dtype, impl.storage->device());
 }
 
-void Node::add_edge(Edge edge, InputMeta meta) {
-  edges_.push_back(std::move(edge));
-  metas_.push_back(meta);
+void Node::add_edge(Edge edge, const InputMeta& meta) {
+  edges_.emplace_back(std::move(edge));
+  metas_.emplace_back(meta);
 }
 
 unsigned Node::add_hook(std::uint32_t output_nr, TensorHook hook) {

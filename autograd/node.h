@@ -63,7 +63,7 @@ class Node : public RefCounted {
   /// Records that input number next_edges().size() is `input`; its edge is empty when it needs no gradient.
   void add_input(const Tensor& input);
   /// Records the next input with its edge.
-  void add_edge(Edge edge, InputMeta meta);
+  void add_edge(Edge edge, const InputMeta& meta);
 
   /// Whether half results of this node stand for fp32 ones (ops/wide.h): then so do the half results made
   /// from them, and their gradients are summed in fp32.

@@ -12,6 +12,18 @@
 
 namespace halftone {
 
+namespace detail {
+/// Compared one by one: there are few, and memcmp waits for numbers that were only just written.
+constexpr bool same_numbers(const std::int64_t* a, std::size_t a_count, const std::int64_t* b,
+                            std::size_t b_count) {
+  if (a_count != b_count) return false;
+  for (std::size_t i = 0; i < a_count; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
 /// Largest number of dimensions a tensor may have.
 inline constexpr int kMaxDims = 8;
 
@@ -59,7 +71,7 @@ class Dims {
 
   /// Whether both are the same list.
   friend bool operator==(const Dims& a, const Dims& b) {
-    return a.count_ == b.count_ && std::equal(a.begin(), a.end(), b.begin());
+    return detail::same_numbers(a.data(), a.count_, b.data(), b.count_);
   }
 
  private:
@@ -112,7 +124,7 @@ class IntArrayRef {
 
   /// Whether both are the same list.
   friend bool operator==(IntArrayRef a, IntArrayRef b) {
-    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+    return detail::same_numbers(a.data_, a.size_, b.data_, b.size_);
   }
 
  private:

@@ -44,10 +44,12 @@ class InlineVector {
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
 
-  void push_back(T value) {
+  void push_back(T value) { emplace_back(std::move(value)); }
+  /// Makes the element in its place: parts of it that were just written need not be read again.
+  template <class... Parts>
+  T& emplace_back(Parts&&... parts) {
     if (size_ == capacity_) reserve(2 * capacity_);
-    new (data_ + size_) T(std::move(value));
-    ++size_;
+    return *new (data_ + size_++) T{std::forward<Parts>(parts)...};
   }
 
   void reserve(std::size_t count) {

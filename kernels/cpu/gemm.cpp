@@ -179,9 +179,7 @@ MicroTile gemm_micro_tile() {
   return tiles[static_cast<int>(current_isa())];
 }
 
-std::int64_t useful_tasks(double flops) {
-  return static_cast<i64>(std::min(flops / kFlopsPerTask, 1e6)) + 1;
-}
+std::int64_t useful_tasks(double flops) { return static_cast<i64>(std::min(flops / kFlopsPerTask, 1e6)) + 1; }
 
 std::int64_t tiles_per_matrix(i64 batch, i64 threads) {
   return batch < 8 * threads ? threads / std::gcd(batch, threads) : 1;

@@ -10,10 +10,11 @@ namespace halftone::cpu {
 /// Largest depth of a block of k, in 32-bit words: floats, or pairs of bfloat16. A multiple of 16. See
 /// gemm_core.inc.
 inline constexpr std::int64_t kGemmBlockK = 288;
-/// Rows of A packed at a time: a multiple of the vector micro-kernels' rows (4, 6).
+/// Rows of A packed at a time: a multiple of the vector micro-kernels' rows (4, 6, 12).
 inline constexpr std::int64_t kGemmBlockM = 264;
-/// Rows and columns of C that one task computes at most: bounds the buffers, nothing else.
-inline constexpr std::int64_t kGemmTileM = 528;
+/// Rows and columns of C that one task computes at most: bounds the buffers, nothing else. Whole multiples of
+/// what every micro-kernel takes (4, 6, 12 and 32 rows).
+inline constexpr std::int64_t kGemmTileM = 576;
 inline constexpr std::int64_t kGemmTileN = 512;
 /// Packed rows of A are this far apart: not a multiple of 4 KiB, so rows do not evict each other from L1.
 inline constexpr std::int64_t kGemmStrideA = kGemmBlockK + 16;
