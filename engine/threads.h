@@ -6,7 +6,8 @@
 namespace halftone {
 
 /// Threads that kernels may use. Defaults to the processors available (OMP_NUM_THREADS wins).
-/// Results do not depend on it.
+/// Results do not depend on it. On Linux the pool's own threads keep off the processor of their caller, if
+/// the caller may use more processors than there are such threads.
 int get_num_threads();
 /// Throws Error for count < 1.
 void set_num_threads(int count);

@@ -142,6 +142,7 @@ std::vector<ConvShape> shapes() {
       shape(2, 16, 1, 60, 32, 1, 3, 1, 0),
       shape(1, 16, 3, 600, 16, 1, 1),
       shape(1, 2, 45, 16, 530, 3, 3),
+      shape(2, 17, 5, 6, 18, 2, 2, 1, 3),  // rows of the result that no pixel reaches
   };
   ConvShape uneven = shape(2, 4, 10, 13, 6, 3, 2, 1, 0, 1, 2);
   uneven.stride_h = 2;
